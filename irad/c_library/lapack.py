@@ -183,7 +183,12 @@ z:
 }
 """).substitute({letter: str(ord(letter)) for letter in "CTscz"})
 
-SYMBOLS: Final = frozenset({"numba_xxdot", "numba_xxnrm2", *(each.symbol for each in ROUTINES)})
+_OF_SCIPY: Final = {"cython_blas.{}trsm": (11, 4), "cython_blas.{}trmm": (11, 4), "cython_lapack.{}getrs": (9, 1)}
+"""Routines that derivatives call as SciPy exports them, with the numbers of arguments and of letters among them."""
+_EXPORTS: Final = {
+    f"scipy.linalg.{name.format(letter)}": given for name, given in _OF_SCIPY.items() for letter in _REAL
+}
+SYMBOLS: Final = frozenset({"numba_xxdot", "numba_xxnrm2", *(each.symbol for each in ROUTINES), *_EXPORTS})
 
 
 def text() -> str:
@@ -196,6 +201,11 @@ def text() -> str:
         for letters, call in routine.calls.items():
             for letter in letters:
                 found += _body(routine, letter, call, declared)
+    for export, (count, letters) in _EXPORTS.items():
+        symbol, given = f"{export.rpartition('.')[2]}_", [f"%{number}" for number in range(count)]
+        listed = ", ".join(f"ptr {each}" for each in given)
+        declared[symbol] = f"declare void @{symbol}({', '.join(['ptr'] * count + ['i64'] * letters)})"
+        found.append(f"define void @{export}({listed}) {{\n{_call(symbol, given, letters)}\n  ret void\n}}")
     return "\n".join((*declared.values(), *found))
 
 

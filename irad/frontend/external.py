@@ -18,6 +18,7 @@ Limit   Cython's functions end with an integer that says which overload calls th
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import re
 import sys
@@ -120,6 +121,16 @@ def scipy_functions() -> dict[str, int]:
     _ADDRESSES.refresh()
     known = {export.symbol: export.arity for export in _ADDRESSES.exports.values() if export.arity >= 0}
     return {symbol: arity for symbol, arity in known.items() if symbol.startswith("scipy.special.")}
+
+
+def finds_linear_algebra(name: str) -> bool:
+    """True if a symbol is an export of SciPy's BLAS or LAPACK; LLVM finds it from now on."""
+    module = name.rpartition(".")[0]
+    if module not in _LINALG:
+        return False
+    importlib.import_module(module)
+    _ADDRESSES.refresh()
+    return llvm.address_of_symbol(name) is not None
 
 
 def _library_symbols() -> Iterator[str]:

@@ -79,6 +79,16 @@ class FortranLibrary:
         build.call(function, given)
 
 
+def scipy_blas(element: ElementType) -> FortranLibrary:
+    """What SciPy exports of BLAS, for routines to which Numba has no entry points."""
+    return FortranLibrary(_BLAS, "", element.letter)
+
+
+def scipy_lapack(element: ElementType) -> FortranLibrary:
+    """What SciPy exports of LAPACK."""
+    return FortranLibrary(_LAPACK, "", element.letter)
+
+
 def _places(k: Kernel, operand: str | KernelArgument) -> list[Value]:
     match operand:
         case str():

@@ -216,21 +216,11 @@ class Matrix:
 
     def counts(self) -> Value:
         """As that of `Scalar`: whether some element does."""
-        return TRUE if self.k.build.module.opaque_guards else self.any_nonzero()
+        return Part(self, "all").counts()
 
     def any_nonzero(self) -> Value:
-        """Test that some element is not 0; NaN counts. The search ends with the first column that has one."""
-
-        def body(k: Kernel, a: Matrix) -> Value:
-            found = k.slot(I1)
-            with k.loop(a.columns) as j:
-                k.build.store(const_int(I1, 0), found)
-                with k.loop(a.rows) as i:
-                    k.build.store(k.build.or_(k.build.load(I1, found), a[i, j].is_nonzero()), found)
-                k.return_if(k.build.load(I1, found), TRUE)
-            return const_int(I1, 0)
-
-        return self.k.outline("any_nonzero", body, self, result=I1)
+        """Test that some element is not 0; NaN counts."""
+        return Part(self, "all").any_nonzero()
 
     # -------------------------------------------------------------------------------------------- formulas
 
@@ -251,6 +241,11 @@ class Matrix:
     def strictly_lower(self) -> Part:
         """The lower triangle without the diagonal."""
         return Part(self, "strictly_lower")
+
+    @property
+    def beside_diagonal(self) -> Part:
+        """The matrix without its diagonal."""
+        return Part(self, "beside_diagonal")
 
     @property
     def unit_lower(self) -> Part:
@@ -322,7 +317,26 @@ class Part:
     """A part of a matrix; the rest counts as 0."""
 
     matrix: Matrix
-    name: Literal["all", "upper", "strictly_lower", "unit_lower"]
+    name: Literal["all", "upper", "strictly_lower", "unit_lower", "beside_diagonal"]
+
+    def counts(self) -> Value:
+        """As that of `Scalar`: whether some element does."""
+        return TRUE if self.matrix.k.build.module.opaque_guards else self.any_nonzero()
+
+    def any_nonzero(self) -> Value:
+        """Test that some element is not 0; NaN counts. The search ends with the first column that has one."""
+
+        def body(k: Kernel, a: Matrix) -> Value:
+            found = k.slot(I1)
+            with k.loop(a.columns) as j:
+                k.build.store(const_int(I1, 0), found)
+                with k.loop(a.rows) as i:
+                    k.build.store(k.build.or_(k.build.load(I1, found), self._element(a, i, j).is_nonzero()), found)
+                k.return_if(k.build.load(I1, found), TRUE)
+            return const_int(I1, 0)
+
+        suffix = "" if self.name == "all" else f"_{self.name}"
+        return self.matrix.k.outline(f"any_nonzero{suffix}", body, self.matrix, result=I1)
 
     def copy_to(self, target: Matrix) -> None:
         """Copies the matrix."""
@@ -336,6 +350,8 @@ class Part:
         if self.name == "all":
             return a[i, j]
         build = a.k.build
+        if self.name == "beside_diagonal":
+            return choose(a.k.same(i, j), 0.0, a[i, j])
         inside = choose(build.icmp("sle" if self.name == "upper" else "sgt", i, j), a[i, j], 0.0)
         return choose(a.k.same(i, j), 1.0, inside) if self.name == "unit_lower" else inside
 

@@ -11,9 +11,11 @@ from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int
 from irad.rules.dense.elements import DOUBLES, Scalar
 from irad.rules.dense.kernel import I64, NONE, ONE, Kernel
-from irad.rules.dense.matrix import Factor, Matrix, Vector
+from irad.rules.dense.library import scipy_blas
+from irad.rules.dense.matrix import Matrix, Vector
 
-_BLOCK: Final = const_int(I64, 64)
+_SMALL: Final = const_int(I64, 16)
+"""Order up to which a loop is faster than a call of BLAS."""
 TriangularForm: TypeAlias = Literal["upper", "upper_adjoint", "unit_lower", "unit_lower_adjoint"]
 
 
@@ -29,12 +31,21 @@ def read_pivots(build: Builder, count: Value, pivots: Value, target: Value) -> N
     Kernel(build, DOUBLES).outline("read_pivots", _read_pivots, count, pivots, target)
 
 
-def _read_pivots(k: Kernel, count: Value, pivots: Value, target: Value) -> None:
+def has_wide_pivots(build: Builder, count: Value, pivots: Value) -> Value:
+    """Test that LAPACK's integers have 64 bits; false for a single one."""
+    return Kernel(build, DOUBLES).outline("has_wide_pivots", _has_wide_pivots, count, pivots, result=types.I1)
+
+
+def _has_wide_pivots(k: Kernel, count: Value, pivots: Value) -> Value:
     build = k.build
     several = build.icmp("sgt", count, ONE)
     second = build.load(types.I32, build.gep(types.I32, pivots, [build.zext(several, I64)]))
-    wide = build.and_(several, build.icmp("eq", second, const_int(types.I32, 0)))
-    step = build.select(wide, const_int(I64, 2), ONE)
+    return build.and_(several, build.icmp("eq", second, const_int(types.I32, 0)))
+
+
+def _read_pivots(k: Kernel, count: Value, pivots: Value, target: Value) -> None:
+    build = k.build
+    step = build.select(_has_wide_pivots(k, count, pivots), const_int(I64, 2), ONE)
     with k.loop(count) as i:
         word = build.load(types.I32, build.gep(types.I32, pivots, [build.mul(i, step)]))
         build.store(build.zext(word, I64), build.gep(I64, target, [i]))
@@ -60,7 +71,7 @@ def _exchange_rows(backward: bool, k: Kernel, a: Matrix, pivots: Value) -> None:
 
 
 def solve_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
-    """Solves in place of the right-hand sides, in blocks: most of the work is products.
+    """Solves `op(T) x = b` in place of the right-hand sides.
 
     Args:
         form: "upper" (U x = b), "upper_adjoint" (Uᴴ x = b), "unit_lower" (L x = b, diagonal 1) or "unit_lower_adjoint"
@@ -71,21 +82,55 @@ def solve_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
     b.k.outline(f"solve_{form}", partial(_solve, form), factor, b)
 
 
+def solve_triangular_right(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
+    """Solves `x op(T) = b` in place, as `solve_triangular`."""
+    b.k.outline(f"solve_{form}_right", partial(_solve_right, form), factor, b)
+
+
+def multiply_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
+    """Computes `op(T) b` in place, as `solve_triangular`."""
+    _call("trmm", "l", form, factor, b)
+
+
+def multiply_triangular_right(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
+    """Computes `b op(T)` in place, as `solve_triangular`."""
+    _call("trmm", "r", form, factor, b)
+
+
 def _solve(form: TriangularForm, k: Kernel, factor: Matrix, b: Matrix) -> None:
-    build, size = k.build, b.rows
-    blocks = build.sdiv(build.add(size, build.sub(_BLOCK, ONE)), _BLOCK)
-    ascending, is_plain = form in ("upper_adjoint", "unit_lower"), form in ("upper", "unit_lower")
-    with k.loop(blocks) if ascending else k.loop_down(blocks) as block:
-        start = build.mul(block, _BLOCK)
-        width = k.smaller(_BLOCK, build.sub(size, start))
-        diagonal, solved = factor.part(start, start, width, width), b.part(start, NONE, width, b.columns)
-        with k.loop(b.columns) as j:
-            _SOLVE[form](diagonal, solved.column(j))
-        first = build.add(start, width) if ascending else NONE
-        count = build.sub(size, first) if ascending else start
-        with k.when(build.icmp("sgt", count, NONE)):
-            other = factor.part(first, start, count, width) if is_plain else factor.part(start, first, width, count)
-            b.part(first, NONE, count, b.columns).add(-((Factor(other) if is_plain else other.H) @ solved))
+    build = k.build
+    by_loops = build.or_(_is_small(factor), k.same(b.columns, ONE))
+    with k.when(by_loops), k.loop(b.columns) as j:
+        _SOLVE[form](factor, b.column(j))
+    with k.unless(by_loops):
+        _call("trsm", "l", form, factor, b)
+
+
+def _solve_right(form: TriangularForm, k: Kernel, factor: Matrix, b: Matrix) -> None:
+    small = _is_small(factor)
+    with k.when(small), k.loop(b.rows) as i:
+        row = Vector(k, b.at(i, NONE), b.columns, b.leading)
+        # x op(T) = b is op(T)ᴴ xᴴ = bᴴ
+        if k.element.is_complex:
+            row.fill(lambda j: row[j].conj())
+        _SOLVE[_ADJOINT[form]](factor, row)
+        if k.element.is_complex:
+            row.fill(lambda j: row[j].conj())
+    with k.unless(small):
+        _call("trsm", "r", form, factor, b)
+
+
+def _is_small(factor: Matrix) -> Value:
+    return factor.k.build.icmp("sle", factor.rows, _SMALL)
+
+
+def _call(routine: str, side: str, form: TriangularForm, factor: Matrix, b: Matrix) -> None:
+    """Calls BLAS, which SciPy exports; Numba has no entry points to these routines."""
+    k = b.k
+    is_upper, is_adjoint = form.startswith("upper"), form.endswith("adjoint")
+    trans = ("c" if k.element.is_complex else "t") if is_adjoint else "n"
+    letters = side, "u" if is_upper else "l", trans, "n" if is_upper else "u"
+    scipy_blas(k.element).call(k, routine, *letters, b.rows, b.columns, k.number(1.0), factor, b)
 
 
 def _solve_upper(factor: Matrix, x: Vector) -> None:
@@ -115,6 +160,12 @@ def _solve_unit_lower_adjoint(factor: Matrix, x: Vector) -> None:
         x[i] = x[i] - _inner_product(x.k.after(i), x.size, factor.column(i), x)
 
 
+_ADJOINT: Final[dict[TriangularForm, TriangularForm]] = {
+    "upper": "upper_adjoint",
+    "upper_adjoint": "upper",
+    "unit_lower": "unit_lower_adjoint",
+    "unit_lower_adjoint": "unit_lower",
+}
 _SOLVE: Final[dict[TriangularForm, Callable[[Matrix, Vector], None]]] = {
     "upper": _solve_upper,
     "upper_adjoint": _solve_upper_adjoint,

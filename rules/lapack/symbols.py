@@ -18,6 +18,7 @@ from irad.rules.dense.tangent import Differential, Tangent, room_for_copy, witho
 from irad.rules.dense.triangular import exchange_rows, restore_rows
 from irad.rules.lapack.systems import (
     SOLUTION_TANGENT,
+    block,
     cholesky,
     cholesky_tangent,
     factorise,
@@ -128,11 +129,11 @@ def _solved_with_factors(r: Tangent) -> None:
 def _potrf(r: Adjoint) -> None:
     """A = Uᵀ U; A = L Lᵀ is the same for U = Lᵀ."""
     k, a, bar = r.k, r.matrix("new a"), r.bar("a")
-    u, u_bar, *work = r.work.matrices
+    u, u_bar, square = r.work.matrices
     with r.triangle(a.rows) as (i, j):
         place = k.smaller(i, j), k.larger(i, j)
         u[place], u_bar[place] = a[i, j], bar[i, j]
-    cholesky(u, u_bar, *work)
+    cholesky(u, u_bar, square)
     with r.triangle(a.rows) as (i, j):
         bar[i, j] = u_bar[k.smaller(i, j), k.larger(i, j)]
 
@@ -211,6 +212,10 @@ def _solved_triangular(r: Tangent) -> None:
         r.call("trsm", *flags, s["diag"], *sizes, r.matrix("a"), target)
 
 
+def _two_and_block(sizes: Sizes, active: IsActive) -> Room:
+    return Room([*squares(2)(sizes, active).matrices, *block(sizes, active).matrices])
+
+
 def _room(sizes: Sizes, active: IsActive) -> Room:
     """A matrix, two sets of right-hand sides."""
     n, sides = sizes["n"], sizes["nrhs"]
@@ -251,11 +256,11 @@ def _rule(routine: Routine, also_written: str = "") -> Rule:
 
 RULES: Final[tuple[Rule, ...]] = (
     _rule(
-        Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(3), tangent=_FACTORISED), "ipiv"
+        Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(1), tangent=_FACTORISED), "ipiv"
     ),
     _rule(
         Routine(
-            "gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(3), tangent=SOLUTION_TANGENT
+            "gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(1), tangent=SOLUTION_TANGENT
         ),
         "a ipiv",
     ),
@@ -271,7 +276,9 @@ RULES: Final[tuple[Rule, ...]] = (
             tangent=_WITH_FACTORS,
         )
     ),
-    _rule(Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", squares(5), tangent=_CHOLESKY)),
+    _rule(
+        Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", _two_and_block, tangent=_CHOLESKY)
+    ),
     _rule(
         Routine(
             "potrs", "uplo n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _potrs, "b", squares(3), tangent=_WITH_CHOLESKY

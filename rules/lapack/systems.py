@@ -15,20 +15,29 @@ do their cotangents; the unit diagonal of L has none. Formulas are those of comp
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir.instructions import CallSite, Load, Store, Terminator
 from irad.ir.module import Block
-from irad.ir.values import TrackedValue, Value
-from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room
-from irad.rules.dense.kernel import NONE
+from irad.ir.values import TrackedValue, Value, const_int
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes
+from irad.rules.dense.kernel import I64, NONE
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter, same
 from irad.rules.dense.tangent import Differential, Tangent
-from irad.rules.dense.triangular import exchange_rows, restore_rows, solve_triangular
+from irad.rules.dense.triangular import (
+    exchange_rows,
+    multiply_triangular,
+    multiply_triangular_right,
+    restore_rows,
+    solve_triangular,
+    solve_triangular_right,
+)
 from irad.ruleset.interface import Rule
 
 GILES: Final = (
@@ -42,9 +51,18 @@ _INVERT: Final = "numba_ez_xxgetri"
 _LU: Final = "de Hoog, Anderssen, Lukas 2011, Differentiation of matrix functionals using triangular factorization"
 
 
+_BLOCK: Final = 32
+
+
 def squares(count: int) -> Work:
     """Working memory for ``count`` matrices of order n, to find the cotangent of the matrix."""
     return lambda sizes, active: Room([(sizes["n"], sizes["n"])] * count if active("a") else [])
+
+
+def block(sizes: Sizes, active: IsActive) -> Room:
+    """Working memory for a block."""
+    width = const_int(I64, _BLOCK)
+    return Room([(width, width)] if active("a") else [])
 
 
 # ------------------------------------------------------------------------------------------------ LU
@@ -53,25 +71,42 @@ def squares(count: int) -> Work:
 def factorise(r: Adjoint) -> None:
     """Ā = P L⁻ᴴ [strictly lower part of Lᴴ L̄ + upper part of Ū Uᴴ] U⁻ᴴ.
 
-    Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too.
+    Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too. That of a determinant is a
+    diagonal, for which the first system is solved on a triangle: as much work as an inversion.
     """
-    lu, bar, pivots = r.matrix("new a"), r.bar("a"), r.arrays["rows ipiv"]
-    with r.k.when(bar.counts()):
-        one, two, product = r.work.matrices
-        two.set(bar.strictly_lower)
-        with r.k.when(two.counts()):  # it is 0 for determinants
-            one.set(lu.unit_lower)
-            product.set(one.H @ two)
-            set_strictly_lower(bar, product)
-        one.set(lu.upper)
-        two.set(bar.upper)
-        product.set(two @ one.H)
-        set_upper(bar, product)
+    k, lu, bar, (lower,) = r.k, r.matrix("new a"), r.bar("a"), r.work.matrices
+    with k.when(bar.counts()):
+        beside = bar.beside_diagonal.counts()
+        with k.when(beside):
+            lower.set(bar.strictly_lower)
+            multiply_triangular("unit_lower_adjoint", lu, lower)
+            bar.set(bar.upper)
+            multiply_triangular_right("upper_adjoint", lu, bar)
+            set_strictly_lower(bar, lower)
+            solve_triangular_right("upper_adjoint", lu, bar)
+        with k.unless(beside):
+            with k.loop(bar.columns) as i:
+                bar[i, i] = bar[i, i] * lu[i, i].conj()
+            _divide_diagonal(lu, bar)
         solve_triangular("unit_lower_adjoint", lu, bar)
-        bar.transpose()
-        solve_triangular("upper", lu, bar)
-        bar.transpose()
-        restore_rows(bar, pivots)
+        restore_rows(bar, r.arrays["rows ipiv"])
+
+
+def _divide_diagonal(u: Matrix, d: Matrix) -> None:
+    """`D ← D U⁻ᴴ` for a diagonal D. The result is a lower triangle, of which a block of rows needs a part of U."""
+    with _blocks(u) as (start, width):
+        end = u.k.build.add(start, width)
+        solve_triangular_right("upper_adjoint", u.sized(end, end), d.part(start, NONE, width, end))
+
+
+@contextmanager
+def _blocks(a: Matrix, *, down: bool = False) -> Iterator[tuple[Value, Value]]:
+    """Loops over the diagonal blocks of a square matrix; gives start and width."""
+    k, build = a.k, a.k.build
+    count = build.sdiv(build.add(a.rows, const_int(I64, _BLOCK - 1)), const_int(I64, _BLOCK))
+    with k.loop_down(count) if down else k.loop(count) as block:
+        start = build.mul(block, const_int(I64, _BLOCK))
+        yield start, k.smaller(const_int(I64, _BLOCK), build.sub(a.rows, start))
 
 
 def set_upper(target: Matrix, source: Matrix) -> None:
@@ -95,9 +130,7 @@ def factorised(r: Tangent) -> None:
         one, two, product = r.work.matrices
         exchange_rows(tangent, r.arrays["rows ipiv"])
         solve_triangular("unit_lower", lu, tangent)
-        tangent.transpose()
-        solve_triangular("upper_adjoint", lu, tangent)
-        tangent.transpose()
+        solve_triangular_right("upper", lu, tangent)
         one.set(lu.unit_lower)
         two.set(tangent.strictly_lower)
         product.set(one @ two)
@@ -262,28 +295,71 @@ def _cholesky(r: Adjoint) -> None:
     cholesky(r.matrix("new a"), r.bar("a"), *r.work.matrices)
 
 
-def cholesky(u: Matrix, bar: Matrix, one: Matrix, two: Matrix, s: Matrix) -> None:
-    """Ā = S + Sᴴ on the upper triangle (Re S on the diagonal), S = U⁻¹ Φ(U Ūᴴ)ᴴ U⁻ᴴ, Φ: lower part, diagonal halved.
+def cholesky(u: Matrix, bar: Matrix, square: Matrix) -> None:
+    """Cotangent of A = Uᴴ U from that of U, in its place, block by block from the last one: twice the work of U.
+
+    A block U_kk with U_ik above it and U_kr to its right comes from Uᴴ_kk U_kk = A_kk - Uᴴ_ik U_ik and
+    Uᴴ_kk U_kr = A_kr - Uᴴ_ik U_ir.
 
     The lower triangle of the shadow stays as it is: LAPACK does not touch that of the matrix, and of the diagonal it
     reads the real part.
+
+    Args:
+        u, bar: the factor, and its cotangent.
+        square: memory for a block.
     """
+    k, build = u.k, u.k.build
+    with k.when(bar.upper.counts()), _blocks(u, down=True) as (start, width):
+        end = build.add(start, width)
+        above, rest = u.part(NONE, start, start, width), build.sub(u.columns, end)
+        diagonal, diagonal_bar = (a.part(start, start, width, width) for a in (u, bar))
+        right, right_bar = (a.part(start, end, width, rest) for a in (u, bar))
+        above_bar, block = bar.part(NONE, start, start, width), square.sized(width, width)
+        with k.when(build.icmp("sgt", rest, NONE)):
+            solve_triangular("upper", diagonal, right_bar)
+            block.set(right @ right_bar.H)
+            _subtract_upper(diagonal_bar, block)
+            with k.when(build.icmp("sgt", start, NONE)):
+                bar.part(NONE, end, start, rest).add(-(above @ right_bar))
+                above_bar.add(-(u.part(NONE, end, start, rest) @ right_bar.H))
+        _cholesky_block(diagonal, diagonal_bar)
+        with k.when(build.icmp("sgt", start, NONE)):
+            _fill_both(block, diagonal_bar)
+            above_bar.add(-(above @ block))
+
+
+def _subtract_upper(target: Matrix, source: Matrix) -> None:
+    k = target.k
+    with k.loop(target.columns) as j, k.loop(k.after(j)) as i:
+        target[i, j] = target[i, j] - source[i, j]
+
+
+def _fill_both(target: Matrix, upper: Matrix) -> None:
+    """`target = U + Uᴴ`."""
+    k = target.k
+    with k.loop(target.columns) as j:
+        with k.loop(j) as i:
+            target[i, j], target[j, i] = upper[i, j], upper[i, j].conj()
+        target[j, j] = 2.0 * upper[j, j].real
+
+
+def _cholesky_block(u: Matrix, bar: Matrix) -> None:
+    """That of a small matrix, column by column from the last one."""
     k = u.k
-    one.set(u.upper)
-    two.set(bar.upper)
-    with k.when(two.counts()):
-        s.set(one @ two.H)
-        with k.loop(s.columns) as j:
-            with k.loop(j) as i:
-                s[i, j] = k.nothing
-            s[j, j] = 0.5 * s[j, j]
-        solve_triangular("upper", u, s)
-        s.transpose()
-        solve_triangular("upper", u, s)
-        with k.loop(s.columns) as j:
-            with k.loop(j) as i:
-                bar[i, j] = s[i, j] + s[j, i].conj()
-            bar[j, j] = s[j, j].real
+    with k.loop_down(u.columns) as j:
+        x, x_bar = u.column(j), bar.column(j)
+        half = 0.5 * x_bar[j].real / x[j].real
+        x_bar[j] = half
+        with k.loop(j) as row:
+            x_bar[row] = x_bar[row] - (2.0 * half) * x[row]
+        with k.loop_down(j) as i:
+            y, y_bar = u.column(i), bar.column(i)
+            amount = x_bar[i] / y[i].real
+            x_bar[i] = amount
+            y_bar[i] = y_bar[i] - x[i] * amount.conj()
+            with k.loop(i) as row:
+                x_bar[row] = x_bar[row] - y[row] * amount
+                y_bar[row] = y_bar[row] - x[row] * amount.conj()
 
 
 def _cholesky_tangent(r: Tangent) -> None:
@@ -299,8 +375,7 @@ def cholesky_tangent(u: Matrix, tangent: Matrix, s: Matrix, factor: Matrix, prod
             s[i, j], s[j, i] = tangent[i, j], tangent[i, j].conj()
         s[j, j] = tangent[j, j].real
     solve_triangular("upper_adjoint", u, s)
-    s.transpose()
-    solve_triangular("upper_adjoint", u, s)
+    solve_triangular_right("upper", u, s)
     s.set(s.upper)
     with k.loop(s.columns) as j:
         s[j, j] = 0.5 * s[j, j].real
@@ -328,7 +403,7 @@ _GETRF: Final = Routine(
     {"new a": "a", "rows ipiv": "a"},
     factorise,
     "a",
-    squares(3),
+    squares(1),
     tangent=FACTORS_TANGENT,
 )
 _GESV: Final = Routine(
@@ -338,7 +413,7 @@ _GESV: Final = Routine(
     {"new a": "a b", "rows ipiv": "a b", "new b": "a"},
     solve,
     "b",
-    squares(3),
+    squares(1),
     tangent=replace(SOLUTION_TANGENT, alone=_solved_alone),
 )
 _INVERSION: Final = "kind n a lda ipiv"
@@ -369,7 +444,7 @@ _POTRF: Final = Routine(
     {"new a": "a"},
     _cholesky,
     "a",
-    squares(3),
+    block,
     tangent=Differential(after=_cholesky_tangent, work=squares(3)),
 )
 

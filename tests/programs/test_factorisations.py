@@ -105,6 +105,38 @@ def cholesky_of_the_lower_triangle(a):
     return np.linalg.cholesky(a)
 
 
+@pytest.mark.parametrize("size", [1, 2, 16, 17, 33, 70])
+def test_slopes_of_a_determinant_are_the_inverse(size: int):
+    a = regular(size)
+    np.testing.assert_allclose(_LOGARITHM_SLOPE(a), np.linalg.inv(a).T, rtol=0, atol=1e-12)
+
+
+_LOGARITHM_SLOPE = irad.grad(njit(lambda a: np.linalg.slogdet(a)[1]))
+
+
+@pytest.mark.parametrize("size", [3, 16, 17, 40, 70])
+def test_slopes_of_a_gaussian_density(size: int):
+    """Factors of all sizes: small ones are computed by loops, larger ones in blocks."""
+    a, y = symmetric(size), floats(size)
+    slope_of_a, slope_of_y = _DENSITY_SLOPES(a @ a.T, y)
+    inverse = np.linalg.inv(a @ a.T)
+    # Only the lower triangle is read.
+    whole = 0.5 * inverse - 0.5 * np.outer(inverse @ y, inverse @ y)
+    triangle = np.tril(whole + whole.T) - np.diag(np.diag(whole))
+    np.testing.assert_allclose(slope_of_a, triangle, rtol=0, atol=1e-10 * np.abs(triangle).max())
+    np.testing.assert_allclose(slope_of_y, inverse @ y, rtol=0, atol=1e-10 * np.abs(inverse @ y).max())
+
+
+@njit
+def _density(a, y):
+    factor = np.linalg.cholesky(a)
+    z = np.linalg.solve(factor, y)
+    return 0.5 * np.dot(z, z) + np.log(np.diag(factor)).sum()
+
+
+_DENSITY_SLOPES = irad.grad(_density, argnums=(0, 1))
+
+
 # ------------------------------------------------------------------------------------------------ orthogonal factors
 
 

@@ -13,14 +13,21 @@ from numba import njit
 from scipy.linalg import lapack
 
 from irad.errors import UnsupportedError
+from irad.frontend.external import finds_linear_algebra
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.values import Value, const_float, const_int
-from irad.rules.dense.elements import DOUBLES
+from irad.rules.dense.elements import element_of
 from irad.rules.dense.kernel import Kernel
 from irad.rules.dense.matrix import Matrix
-from irad.rules.dense.triangular import TriangularForm, read_pivots, solve_triangular
+from irad.rules.dense.triangular import (
+    TriangularForm,
+    multiply_triangular,
+    read_pivots,
+    solve_triangular,
+    solve_triangular_right,
+)
 from tests.rules.test_blas import DTYPE, Program, execute, letter, number, random_array
 
 Arrays = tuple[np.ndarray, ...]
@@ -37,8 +44,9 @@ def _load_lapack(a):
 
 @pytest.fixture(scope="module", autouse=True)
 def _lapack_is_loaded():
-    """Numba makes its entry points known to LLVM when it first compiles a call."""
+    """Numba makes its entry points known to LLVM when it first compiles a call; irad those that Numba lacks."""
     _load_lapack(np.eye(2))
+    assert all(finds_linear_algebra(f"scipy.linalg.cython_blas.{kind}trsm") for kind in KINDS)
 
 
 def fortran(kind: str, *shape: int, seed: int = 0, shift: float = 0.0) -> np.ndarray:
@@ -179,20 +187,40 @@ def test_a_constant_matrix():
     check("numba_xgesv", "d", (a, b, pivots(3)), arguments, primal, active=(1,), overwrite=(0, 1, 2))
 
 
-@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
-def test_factors(kind: str, later: bool):
+@pytest.mark.parametrize(
+    ("kind", "size", "later"),
+    [*((kind, 4, later) for kind, later in KINDS_AND_LATER_WRITES), ("d", 33, False), ("z", 18, True)],
+)
+def test_factors(kind: str, size: int, later: bool):
     def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
-        return [letter(kind), *[size] * 2, p[0], number(5), p[1]]
+        return [letter(kind), *[number(size)] * 2, p[0], number(size + 1), p[1]]
 
-    size = number(4)
-    a = fortran(kind, 5, 4)  # the last row is not part of the matrix
+    a = fortran(kind, size + 1, size, shift=1.0 + size / 4)  # the last row is not part of the matrix
 
     def primal(a: np.ndarray) -> Arrays:
         a = a.copy(order="F")
-        a[:4] = in_double(kind, "getrf")(a[:4])[0]
+        a[:size] = in_double(kind, "getrf")(a[:size])[0]
         return (a,)
 
-    check("numba_xxgetrf", kind, (a, pivots(4)), arguments, primal, active=(0,), overwrite=(0, 1) if later else ())
+    check("numba_xxgetrf", kind, (a, pivots(size)), arguments, primal, active=(0,), overwrite=(0, 1) if later else ())
+
+
+@pytest.mark.parametrize(("kind", "size"), [("d", 5), ("z", 5), ("d", 40), ("z", 35)])
+def test_factors_of_which_only_the_diagonal_counts(kind: str, size: int):
+    """As of a determinant."""
+    a = fortran(kind, size, size)
+    factors, exchanged, _ = in_double(kind, "getrf")(a)
+    d = random_array(kind, size, seed=3)
+    shadow = np.diag(d).astype(DTYPE[kind], order="F")
+    Program(kind, [a, pivots(size)], [shadow, None]).run(
+        "numba_xxgetrf", lambda _, p: [letter(kind), number(size), number(size), p[0], number(size), p[1]]
+    )
+    lower, upper = np.tril(factors, -1) + np.eye(size), np.triu(factors)
+    core = np.diag(d * np.diag(upper).conj())
+    expected = np.linalg.solve(lower.conj().T, core) @ np.linalg.inv(upper).conj().T
+    for i, other in reversed(list(enumerate(exchanged))):
+        expected[[i, other]] = expected[[other, i]]
+    np.testing.assert_allclose(shadow, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_factors_of_a_matrix_that_is_not_square_are_refused():
@@ -218,15 +246,18 @@ def test_inverse_from_factors_of_unknown_origin(kind: str, later: bool):
     check("numba_ez_xxgetri", kind, arrays, arguments, primal, active=(0,), overwrite=(0, 1) if later else ())
 
 
-@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
-def test_cholesky_leaves_the_other_triangle_alone(kind: str, later: bool):
+@pytest.mark.parametrize(
+    ("kind", "size", "later"),
+    [*((kind, 4, later) for kind, later in KINDS_AND_LATER_WRITES), ("d", 67, True), ("z", 33, False)],
+)
+def test_cholesky_leaves_the_other_triangle_alone(kind: str, size: int, later: bool):
     def primal(a: np.ndarray) -> Arrays:
         return (in_double(kind, "potrf")(a, lower=0, clean=0)[0],)
 
     def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
-        return [letter(kind), letter("U"), number(4), p[0], number(4)]
+        return [letter(kind), letter("U"), number(size), p[0], number(size)]
 
-    a = fortran(kind, 4, 4, shift=6.0)
+    a = fortran(kind, size, size, shift=2.0 + size)
     check("numba_xxpotrf", kind, (a,), arguments, primal, active=(0,), overwrite=(0,) if later else ())
 
 
@@ -249,23 +280,31 @@ def test_pivots_of_either_width(type_: type, exchanged: list[int]):
     assert found.tolist() == exchanged
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("kind", ["d", "z"])
 @pytest.mark.parametrize("form", ["upper", "upper_adjoint", "unit_lower", "unit_lower_adjoint"])
-def test_triangular_systems_of_several_blocks(form: TriangularForm, size: int):
-    matrix, right = fortran("d", size, size) / size + np.eye(size), fortran("d", size, 3, seed=1)
-    lower = np.tril(matrix, -1) + np.eye(size)
-    factors = {"upper": np.triu(matrix), "upper_adjoint": np.triu(matrix).T, "unit_lower": lower}
-    factor = factors.get(form, lower.T)
-    expected = np.linalg.solve(factor, right)
+@pytest.mark.parametrize("operation", [solve_triangular, solve_triangular_right, multiply_triangular])
+def test_triangular_matrices(operation: Callable[..., None], form: TriangularForm, kind: str):
+    """Small systems and vectors go through loops, others to BLAS."""
     module = Module()
-
-    function = module.define("run", types.function_type(types.VOID, [types.PTR] * 2))
-    k, n = Kernel(Builder(function.add_block("entry")), DOUBLES), number(size)
-    factor_data, right_data = function.params
-    solve_triangular(form, Matrix.dense(k, factor_data, n, n), Matrix.dense(k, right_data, n, number(3)))
+    function = module.define("run", types.function_type(types.VOID, [types.PTR] * 3))
+    factor_data, right_data, sizes = function.params
+    k = Kernel(Builder(function.add_block("entry")), element_of(letter(kind), ""))
+    order, rows, columns = (k.build.load(types.I64, k.build.gep(types.I64, sizes, [number(i)])) for i in range(3))
+    operation(form, Matrix.dense(k, factor_data, order, order), Matrix.dense(k, right_data, rows, columns))
     k.build.ret()
-    execute(module, [np.asfortranarray(matrix), right])
-    np.testing.assert_allclose(right, expected, rtol=1e-10, atol=1e-12)
+    for size, others in ((1, 3), (16, 3), (17, 1), (17, 3), (70, 5)):
+        matrix = fortran(kind, size, size) / size + np.eye(size)
+        factor = np.triu(matrix) if form.startswith("upper") else np.tril(matrix, -1) + np.eye(size)
+        if form.endswith("adjoint"):
+            factor = factor.conj().T
+        is_right = operation is solve_triangular_right
+        b = fortran(kind, *((others, size) if is_right else (size, others)), seed=1)
+        if operation is multiply_triangular:
+            expected = factor @ b
+        else:
+            expected = b @ np.linalg.inv(factor) if is_right else np.linalg.solve(factor, b)
+        execute(module, [np.asfortranarray(matrix), b, np.array([size, *b.shape])])
+        np.testing.assert_allclose(b, expected, rtol=1e-10, atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------ spectra

@@ -19,7 +19,7 @@ from typing import Any, Final
 from numba.core import serialize
 from numba.core.itanium_mangler import mangle_identifier
 
-from irad.frontend import resident
+from irad.frontend import external, resident
 from irad.frontend.custom.workspace_pools import pool_at
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name
 from irad.frontend.disk.stored import LEAST, Object
@@ -145,7 +145,8 @@ def _check_outside(module: Any, support: Iterable[str]) -> None:
     # Another process finds the symbols of the C library by name, but not those that this one gave to LLVM as addresses.
     process = ctypes.CDLL(None)
     for name in _outside(module):
-        if not (name in support or name.startswith(_OF_NUMBA) or hasattr(process, name)):
+        found_again = name.startswith(_OF_NUMBA) or external.finds_linear_algebra(name)
+        if not (name in support or found_again or hasattr(process, name)):
             raise CannotStore(f"it calls {name}, which this process has the address of")
 
 

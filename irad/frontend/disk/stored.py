@@ -28,7 +28,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 
 from irad.backend import vector_math
-from irad.frontend import resident
+from irad.frontend import external, resident
 from irad.frontend.disk import locks
 from irad.frontend.disk.fingerprint import digest_of, surroundings
 from irad.frontend.numba import internals
@@ -228,4 +228,4 @@ def _support(folder: Path, names: Sequence[str], build: Callable[[], Any]) -> An
 
 
 def _is_known(name: str) -> bool:
-    return llvm.address_of_symbol(name) is not None
+    return llvm.address_of_symbol(name) is not None or external.finds_linear_algebra(name)

@@ -21,6 +21,7 @@ from irad.backend import equality
 from irad.backend.link import check_symbols
 from irad.backend.toolchain import Toolchain, vectors_of_derivatives
 from irad.errors import HERE, BackendError
+from irad.frontend import external
 from irad.frontend.numba import fixups, internals, private, target
 from irad.frontend.numba.patches import replace_for_good
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, RawContext, RawLibrary
@@ -333,8 +334,8 @@ def set_environments(library: Any, environments: tuple[Any, ...]) -> None:
 
 
 def is_loaded_symbol(name: str) -> bool:
-    """True if code of Numba that is already loaded, or its runtime, defines a symbol."""
-    if engine().is_symbol_defined(name):
+    """True if code of Numba that is already loaded, its runtime, or BLAS as SciPy exports it, defines a symbol."""
+    if engine().is_symbol_defined(name) or external.finds_linear_algebra(name):
         return True
     return any(function.name == name for function in rtsys.library.get_defined_functions())
 
