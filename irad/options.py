@@ -42,8 +42,9 @@ class Options:
             cases (NaN stays NaN). ``"nan"``: NaN in both cases, as in arithmetic, and as in JAX and PyTorch.
         vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
             results differ from those of the others in the last places, and so do values from those of the plain
-            function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
-            values are those of the plain function to the bit.
+            function. So do solutions of a linear system whose matrix was factorised before, for `slogdet` say, where
+            BLAS uses several threads. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops
+            stay scalar, each call factorises, and values are those of the plain function to the bit.
         speculative: gradients called from Python are computed without the comparisons that turn zero times infinity
             into zero, until a result is NaN; that call, and all later ones, are computed with them. Only
             for functions that write to none of the caller's memory and have no other effects, and not with ``strict``,

@@ -28,6 +28,11 @@ class RuleContext(ABC):
         """True if zero is wanted where a partial derivative is zero and what it is multiplied by infinite."""
         return self.unit.program.request.zero_wins
 
+    @property
+    def is_exact(self) -> bool:
+        """True if values have to be those of the plain function, to the bit."""
+        return not self.unit.program.request.vector_math
+
     def is_active(self, value: Value) -> bool:
         """True if a float value carries a derivative, or a pointer has a shadow."""
         return self.unit.activity.is_active(value)

@@ -176,6 +176,11 @@ class Context(Protocol):
         """The shadow pointer of an active pointer."""
         ...
 
+    @property
+    def is_exact(self) -> bool:
+        """True if values have to be those of the plain function, to the bit."""
+        ...
+
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         """Layout of the memory at a pointer, or None if that is not known.
 
@@ -259,6 +264,13 @@ class AugmentedContext(CopyContext, Protocol):
 
     def overwritten(self, pointer: Value) -> bool:
         """True if memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
+        ...
+
+    def earlier(self, call: CallSite) -> Sequence[Value]:
+        """What the augmented part of another call of the function returned; the values need not be known here.
+
+        Nothing where that part has not been emitted yet, and in the oracle, where calls do not depend on each other.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ Output  `AugmentedPrimal`: the function without its saves yet. Counters, saves a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
 from irad.errors import IradError, UnsupportedError
@@ -430,6 +430,10 @@ class ShadowVisitor(RuleContext):
             return True
         self.augmented.kept |= unit.points_to.mask(pointer)
         return False
+
+    def earlier(self, call: CallSite) -> Sequence[Value]:
+        """What the augmented part of another call returned."""
+        return () if self.unit.everything else self.augmented.rule_values.get(call, ())
 
     def runtime(self, name: str) -> Function:
         """A function of the run-time support."""

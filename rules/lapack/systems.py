@@ -38,6 +38,7 @@ from irad.rules.dense.triangular import (
     solve_triangular,
     solve_triangular_right,
 )
+from irad.rules.lapack.shared import sharing
 from irad.ruleset.interface import Rule
 
 GILES: Final = (
@@ -449,15 +450,21 @@ _POTRF: Final = Routine(
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule("numba_xgesv", "np.linalg.solve", _GESV, reads=(3, 6), writes=(3, 5, 6), source=GILES, policy=_SINGULAR),
-    numba_rule(
-        _FACTORISE,
-        "an LU factorisation (np.linalg.inv, det, slogdet)",
-        _factorisation,
-        reads=(3,),
-        writes=(3, 5),
-        source=_LU,
-        policy=_SINGULAR,
+    sharing(
+        numba_rule(
+            "numba_xgesv", "np.linalg.solve", _GESV, reads=(3, 6), writes=(3, 5, 6), source=GILES, policy=_SINGULAR
+        )
+    ),
+    sharing(
+        numba_rule(
+            _FACTORISE,
+            "an LU factorisation (np.linalg.inv, det, slogdet)",
+            _factorisation,
+            reads=(3,),
+            writes=(3, 5),
+            source=_LU,
+            policy=_SINGULAR,
+        )
     ),
     numba_rule(
         _INVERT,

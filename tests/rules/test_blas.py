@@ -41,6 +41,7 @@ class Sweep:
     accumulated: list[tuple[Value, Value]] = field(default_factory=list)
     cotangent_value: Value | None = None
     zero_wins: bool = False
+    is_exact: bool = True
 
     @property
     def builder(self) -> Builder:
@@ -68,6 +69,9 @@ class Sweep:
 
     def is_read(self, pointer: Value, call: CallSite) -> bool:
         return True
+
+    def earlier(self, call: CallSite) -> Sequence[Value]:
+        return ()
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         return None
