@@ -16,15 +16,14 @@ from numba.core import types
 from numba.core.types import Type
 
 from irad.api.functions import remembered
-from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import matrix
+from irad.api.jacobians.task import call_of
 from irad.api.makers import MakerCall, derivative_by_code, directional, made, maker
 from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition, Returned
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names, speculating
-from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.messages import described, location_of
@@ -334,6 +333,8 @@ def _products_into(
         pushed = _pushforward_of_gradient(plain, wanted.positions, call.has_aux, arithmetic)
 
         def repeats(given: tuple[Type, ...]) -> bool:
+            from irad.frontend.derivation import derivation_of  # the engine: a product from the disk does without
+
             out, _, *arguments = given
             gradient = out.types[1] if key == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
             assert pushed.task is not None

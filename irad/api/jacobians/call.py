@@ -5,23 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 
 from irad.api.closures import PullbackType, TapeType, pullback_maker
 from irad.api.forward import batched_pushforward
-from irad.api.functions import remembered
 from irad.api.jacobians.source import Columns, Rows, indented
-from irad.api.jacobians.structure import OUT, Part, Place, Structure, places_in
-from irad.api.makers import MAKERS
-from irad.api.selection import check_positions
+from irad.api.jacobians.structure import Part, Place, Structure, places_in
+from irad.api.jacobians.task import JacobianTask, Mode, call_of
 from irad.api.specialised import Written, share_memory
 from irad.api.vjp import augmented_of
 from irad.errors import NoRuleError, SignatureError, UnsupportedError, UnsupportedProgram
@@ -39,7 +36,6 @@ from irad.frontend.numba.private import shadow
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values.abi import Argument, arguments_of
 from irad.frontend.values.tree import Content
-from irad.options import Options
 
 # Jacobians in device code: all columns beside one run of the function, of numbers and tuples of numbers.
 #
@@ -118,63 +114,7 @@ def _of_arrays(function: Callable[..., Any], what: str) -> UnsupportedError:
 
 # What a Jacobian is computed from: a function, what is asked for, and the types of the arguments.
 
-Mode: TypeAlias = Literal["forward", "reverse"]
-
 _WIDTH: Final = 8
-
-
-def call_of(function: Callable[..., Any]) -> str:
-    """The parameters of a function as they are passed on: `x, weight, *more`."""
-    parameters = inspect.signature(function).parameters.values()
-    return ", ".join(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters)
-
-
-def returning(primal: CPUDispatcher, outputs: int | Sequence[int], has_aux: bool = False) -> Any:
-    """A function that does the same, and returns some of its arguments; ``has_aux``: and what it returned before."""
-    positions, single = check_positions(primal, outputs), not isinstance(outputs, Sequence)
-    function = primal.py_func
-    names = parameter_names(function)
-
-    def build() -> Any:
-        call = call_of(function)
-        given = names[positions[0]] if single else f"({''.join(names[p] + ', ' for p in positions)})"
-        given += ", irad_aux" * has_aux
-        source = f"def {function.__name__}({call}):\n    irad_aux = irad_f({call})\n    return {given}\n"
-        made: Any = function_from(
-            function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal}
-        )
-        made.__qualname__, made.__defaults__, made.__wrapped__ = function.__qualname__, function.__defaults__, function
-        made.__module__ = function.__module__
-        return njit(nogil=bool(primal.targetoptions.get("nogil")))(made)
-
-    return remembered(primal, ("returning", positions, single, has_aux), build)
-
-
-@dataclass(frozen=True, slots=True)
-class JacobianTask:
-    """Function, arguments and form of a Jacobian, free of types and modes."""
-
-    key: str
-    argnums: tuple[int, ...]
-    single: bool
-    chunk: int | None
-    holomorphic: bool | None
-    has_aux: bool
-    options: Options
-    outputs: tuple[int, ...] = ()
-    shows_zeros: bool = False
-
-    @property
-    def returns(self) -> Returns:
-        """Parts of the result that are returned."""
-        returns = MAKERS[self.key].returns
-        assert returns is not None
-        return returns
-
-    @property
-    def leading(self) -> list[str]:
-        """Parameters of the code before those of the function: where the Jacobian is written to."""
-        return [OUT] * MAKERS[self.key].leading
 
 
 def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], int]) -> int:

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from numba.core import types
 from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
 
 from irad.api.functions import remembered
-from irad.api.jacobians.call import Call, JacobianTask, Mode, device_code, returning
+from irad.api.jacobians.task import JacobianTask, Mode, returning
 from irad.api.makers import MAKERS, MakerCall, derivative_by_code, made, maker
 from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
+from irad.frontend.calls.definition import Returned
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names, part_at, python_type, speculating
 from irad.frontend.calls.task import Returns
 from irad.frontend.numba.messages import location_of
 from irad.options import Options
+
+if TYPE_CHECKING:
+    from irad.api.jacobians.call import Call
 
 
 @maker
@@ -256,22 +260,31 @@ def _build(
     arithmetic = replace(task, options=replace(task.options, zero_times_infinity="nan"))
     in_it = [] if task.returns is Returns.GRADIENT else [1]  # where the Jacobian is in what the code returns
 
+    def call_for(function: CPUDispatcher, task: JacobianTask, given: tuple[Type, ...]) -> Call:
+        from irad.api.jacobians.call import Call  # the engine: a Jacobian from the disk does without
+
+        return Call(function, task, given)
+
+    def on_device(given: tuple[Type, ...], returned: Returned) -> Callable[..., Any]:
+        from irad.api.jacobians.call import device_code  # the engine, as above
+
+        return device_code(primal, task, given, returned)
+
     def make(write: Callable[[Call], Written], part: int | None = None) -> JacobianDispatcher:
         def of(whole: JacobianDispatcher) -> DerivativeDispatcher:
             return whole if part is None or whole.lazy is None else whole.lazy[part]
 
-        on_device = partial(device_code, primal, task)
-        call = specialised(task.key, parameters, lambda given: write(Call(primal, task, given)), on_device)
+        call = specialised(task.key, parameters, lambda given: write(call_for(primal, task, given)), on_device)
         certain = None
         if plain is not None:
-            quick = specialised(task.key, parameters, lambda given: write(Call(plain, arithmetic, given)))
+            quick = specialised(task.key, parameters, lambda given: write(call_for(plain, arithmetic, given)))
             where = part_at(*([0] if part == 0 else []), *in_it, *([0] if task.has_aux and not in_it else []))
             into = 0 if task.returns is Returns.VALUE else None
             call = speculating(
                 parameters,
                 quick,
                 call,
-                lambda given: Call(plain, arithmetic, given).may_have_zeros_that_are_not_strong(
+                lambda given: call_for(plain, arithmetic, given).may_have_zeros_that_are_not_strong(
                     "reverse" if part == 1 else mode
                 ),
                 where if into is None else None,

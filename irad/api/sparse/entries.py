@@ -28,9 +28,10 @@ from numba.extending import intrinsic
 
 from irad.api.functions import remembered
 from irad.api.grad import value_and_grad_into
-from irad.api.jacobians.call import Call, JacobianTask, call_of
+from irad.api.jacobians.call import Call
 from irad.api.jacobians.source import indented, when
 from irad.api.jacobians.structure import Part
+from irad.api.jacobians.task import JacobianTask, call_of
 from irad.api.makers import MAKERS, derivative_of
 from irad.api.sparse.colouring import Compression
 from irad.api.sparse.products import WIDTH, SparseCall

@@ -12,7 +12,7 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import options_or_default
 from irad.api.grad import grad
-from irad.api.jacobians.call import returning
+from irad.api.jacobians.task import returning
 from irad.api.selection import Selection, selected
 from irad.api.sparse.colouring import Compression, by_columns, by_rows, by_symmetry, fewest_first, keep_colouring
 from irad.api.sparse.entries import EntriesTask, Format, Layout, entries_of

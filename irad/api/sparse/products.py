@@ -17,9 +17,10 @@ from numba.core.types import Type
 from irad.api.forward import dependence
 from irad.api.functions import remembered
 from irad.api.jacobians import source
-from irad.api.jacobians.call import Call, JacobianTask
+from irad.api.jacobians.call import Call
 from irad.api.jacobians.source import indented, when
 from irad.api.jacobians.structure import Part
+from irad.api.jacobians.task import JacobianTask
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
