@@ -28,7 +28,8 @@ from irad.frontend.frozen.values import is_of_library
 from irad.frontend.generated import HOME, is_generated
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba import internals
-from irad.frontend.numba.library import MARKER, OBJECT
+from irad.frontend.numba.internals import OBJECT
+from irad.frontend.numba.library import MARKER
 
 _NUMBER: Final = re.compile(r"B\d+v(\d+)")
 _DYNAMIC: Final = "numba.dynamic.globals."

@@ -32,6 +32,7 @@ from irad.frontend import external, resident
 from irad.frontend.disk import locks
 from irad.frontend.disk.fingerprint import digest_of, surroundings
 from irad.frontend.numba import internals
+from irad.frontend.numba.internals import object_symbol
 from irad.frontend.numba.target import engine, target_context
 
 # Files of compiled code: found by fingerprint, written as a whole, checked when they are read.
@@ -175,6 +176,11 @@ def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any])
         return None
     if not all(name in support or _is_known(name) for name in outside):
         return None
+    # The code may be in this process already, and a symbol has one address: each copy has names of its own.
+    fresh = {each.symbol: object_symbol() for each in objects}
+    for symbol, name in fresh.items():
+        reduced = reduced.replace(symbol.encode(), name.encode())  # as long, so that nothing else moves
+    objects = [each._replace(symbol=fresh[each.symbol]) for each in objects]
     compiled = internals.rebuilt(context, pickle.loads(reduced))
     compiled.library.irad_is_stored = True
     if objects:
@@ -196,7 +202,8 @@ def _set_objects(library: Any, objects: Sequence[Object], functions: Sequence[An
         address = found.address if each.is_pool else id(found)
         place = engine().get_global_value_address(each.symbol)
         ctypes.c_void_p.from_address(place).value = address
-        text = re.sub(rf"\b{each.address}\b", str(address), text)
+        # Numba names the variable by the address in it, and what links this may have one for the object that is there.
+        text = re.sub(rf"\b{each.address}\b", str(address), text).replace(f".{each.address:x}", f".{address:x}")
         kept.append(found)
     internals.set_module_for_linking(library, llvm.parse_assembly(text))
     library.irad_objects, library.irad_pools = kept, [pool for _, pool in pools]

@@ -8,6 +8,7 @@ Limit   what irad *changes* in Numba is in `patches`. The other modules of this 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -184,6 +185,15 @@ def with_all_linked(library: Any) -> list[Any]:
     for each in found:
         found += [more for more in linked_libraries(each) if more not in found]
     return found
+
+
+OBJECT: Final = "irad.object."
+"""Beginning of the names of variables that hold the address of an object of this process."""
+
+
+def object_symbol() -> str:
+    """A new name of such a variable; all are of one length."""
+    return f"{OBJECT}{secrets.token_hex(8)}"
 
 
 def runs_when_loaded(library: Any) -> bool:

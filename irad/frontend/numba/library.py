@@ -8,7 +8,6 @@ Method  Numba's own library class: it links the runtime, optimises with vectoris
 
 from __future__ import annotations
 
-import secrets
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -193,8 +192,6 @@ def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:
 # cache (`irad.frontend.disk`) looks at the code itself.
 MARKER: Final = "numba.dynamic.globals.irad"
 _DYNAMIC: Final = MARKER.removesuffix("irad")
-OBJECT: Final = "irad.object."
-"""Beginning of the names of variables that hold the address of an object of this process."""
 
 
 class DerivativeLibrary(codegen.JITCodeLibrary):
@@ -207,7 +204,7 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
         # address of something else, which other code refers to by this name.
         for variable in self._final_module.global_variables:
             if variable.name.startswith(_DYNAMIC) and variable.name != MARKER:
-                variable.name, variable.linkage = f"{OBJECT}{secrets.token_hex(8)}", "external"
+                variable.name, variable.linkage = internals.object_symbol(), "external"
 
 
 class SupportLibrary(codegen.JITCodeLibrary):

@@ -106,6 +106,15 @@ def matrix(made, shape, *args):
     out = np.empty(shape)
     return np.asarray(made(out, *args)).sum() + out.sum()
 
+def workspace():
+    # gradients, which tell how often each slot was taken; how many slots there are; the same once they are released
+    made, found = irad.grad(m.halved, options=own), []
+    for _ in range(2):
+        found += [made(3.0), made(3.0), irad.rules.workspace(made).spare, irad.rules.workspace(m.halve).spare]
+        irad.rules.close(made)
+        found += irad.rules.workspace(made)
+    return found
+
 CALLS = {
     "hvp": lambda: irad.hvp(m.chain, options=own)(x, v),
     "hvp_and_grad": lambda: irad.hvp_and_grad(m.chain, options=own)(x, v)[0],
@@ -121,7 +130,7 @@ CALLS = {
     "sparse_jacobian": lambda: irad.sparse_jacobian(m.residuals, options=own).prepare(x)(x).toarray(),
     "sparse_hessian": lambda: irad.sparse_hessian(m.chain, options=own).prepare(x)(x).toarray(),
     "checkpoint_loop": lambda: irad.grad(m.energy, options=own)(x, 0.1),
-    "workspace": lambda: irad.grad(m.halved, options=own)(3.0),
+    "workspace": workspace,
     "gradient_inside": lambda: m.gradient_inside(x),
     "hessian_inside": lambda: m.hessian_inside(x),
     "pullback_inside": lambda: m.pullback_inside(x),
@@ -157,6 +166,8 @@ def test_a_second_process_compiles_nothing(folder: Path, program: str):
     for kind, (values, _) in first.items():
         assert second[kind] == [values, 0], kind
     assert all(count for _, count in first.values())
+    if program == "rules":
+        assert first["workspace"][0] == 2 * [2001.5, 4001.5, 2, 2, 0, 0]
 
 
 def run(folder: Path, *kinds: str) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler import Compiler
 
 import irad
-from irad.frontend.disk import fingerprint, stored
+from irad.frontend.disk import dumped, fingerprint, stored
+from irad.frontend.frozen.inherited_options import DEFAULT, Inheritance
 
 MODEL = """
 import irad
@@ -318,3 +319,15 @@ def test_what_only_an_overload_leads_to_is_not_stored(load: Any, caplog: pytest.
     with caplog.at_level(logging.DEBUG, "irad.cache"):
         assert slope(calls) == (21.0, False)
     assert "not found from the names in it" in caplog.text
+
+
+def test_an_object_that_no_fingerprint_names_is_refused() -> None:
+    @njit
+    def mine(x):
+        return x
+
+    found = fingerprint.Fingerprint("", frozenset(), (mine,), (), Inheritance(DEFAULT))
+    kept = dumped._object("irad.object.1", id(mine), found)
+    assert (kept.number, kept.is_pool) == (0, False)
+    with pytest.raises(fingerprint.CannotStore, match="address of an object of this process"):
+        dumped._object("irad.object.1", id(found), found)
