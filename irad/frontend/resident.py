@@ -37,7 +37,7 @@ def load_stored(names: Sequence[str], library_of: Callable[[Sequence[str], Calla
 
     Args:
         names: by `compiled_of`.
-        library_of: gives a library with the code of some of them, and is told how to build it.
+        library_of: gives a library with the code of some of them, by a function that builds it.
     """
     with compiler_lock():
         new = [name for name in names if name not in _LOADED]

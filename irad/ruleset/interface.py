@@ -267,7 +267,7 @@ class AugmentedContext(CopyContext, Protocol):
         ...
 
     def earlier(self, call: CallSite) -> Sequence[Value]:
-        """What the augmented part of another call of the function returned; the values need not be known here.
+        """Values that the augmented part of another call of the function returned; they need not be known here.
 
         Nothing where that part has not been emitted yet, and in the oracle, where calls do not depend on each other.
         """

@@ -432,7 +432,7 @@ class ShadowVisitor(RuleContext):
         return False
 
     def earlier(self, call: CallSite) -> Sequence[Value]:
-        """What the augmented part of another call returned."""
+        """Values that the augmented part of another call returned."""
         return () if self.unit.everything else self.augmented.rule_values.get(call, ())
 
     def runtime(self, name: str) -> Function:

@@ -35,13 +35,13 @@ class _Sum:
 
     @property
     def amount(self) -> Value:
-        """What is added."""
+        """The number that is added."""
         first, second = self.total.operands
         return second if first is self.load else first
 
     @property
     def parts(self) -> tuple[Instruction, ...]:
-        """Its instructions, in order."""
+        """The instructions, in order."""
         return self.load, self.total, self.store
 
 

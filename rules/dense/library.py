@@ -80,12 +80,12 @@ class FortranLibrary:
 
 
 def scipy_blas(element: ElementType) -> FortranLibrary:
-    """What SciPy exports of BLAS, for routines to which Numba has no entry points."""
+    """SciPy's exports of BLAS, for routines to which Numba has no entry points."""
     return FortranLibrary(_BLAS, "", element.letter)
 
 
 def scipy_lapack(element: ElementType) -> FortranLibrary:
-    """What SciPy exports of LAPACK."""
+    """SciPy's exports of LAPACK."""
     return FortranLibrary(_LAPACK, "", element.letter)
 
 

@@ -158,7 +158,8 @@ class Structure:
             dtype = leaf.type.dtype if leaf.kind is LeafKind.ARRAY else leaf.type
             if dtype not in layouts.FLOATS and dtype not in layouts.COMPLEX:
                 raise UnsupportedError(
-                    f"{self.function.__qualname__} {what} {described(leaf.type)}, which cannot be an entry of a Jacobian",
+                    f"{self.function.__qualname__} {what} {described(leaf.type)}, "
+                    "which cannot be an entry of a Jacobian",
                     "(a) numbers, arrays of numbers and tuples of these or (b) irad.vjp and irad.pushforward",
                     "a Jacobian has an index for each number",
                     location_of(self.function),

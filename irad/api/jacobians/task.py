@@ -1,4 +1,4 @@
-"""What is asked of a Jacobian, free of types: all that a process needs that finds its code on disk."""
+"""The request for a Jacobian, free of types: all that a process needs that finds its code on disk."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def build_library(name: str, text: str, environments: tuple[object, ...]) -> obj
 
 
 def build_support(name: str, text: str, environments: tuple[object, ...]) -> object:
-    """The same of run-time support: most of it is bookkeeping that LLVM's passes find little to do in.
+    """Compiles run-time support in one run of LLVM's pipeline: most of it is bookkeeping with little to optimise.
 
     Args:
         name: the library's name, for listings.
@@ -175,7 +175,7 @@ class InnerLibrary(LinkedLibrary):
         return 0
 
     def raw(self, context: RawContext) -> RawLibrary:
-        """Its code as it was lowered, for programs in which it has a rule: lowering it again would yield the same."""
+        """Code as it was lowered, for programs in which it has a rule: lowering it again would yield the same."""
         if self._raw is None:
             self._ensure_finalized()
             self._raw = made = context.codegen().create_library(self.name)
@@ -187,6 +187,8 @@ class InnerLibrary(LinkedLibrary):
 
 def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:
     return variable.name.startswith(ENVIRONMENT_PREFIX) and not engine().is_symbol_defined(variable.name)
+
+
 # Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
 # Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning. irad's own
 # cache (`irad.frontend.disk`) looks at the code itself.

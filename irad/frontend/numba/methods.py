@@ -59,9 +59,9 @@ def compile(shadow: Shadow, _: object, self: Dispatcher, sig: Signature) -> obje
 def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: Type | None) -> object:
     """Lowers one signature into the private table."""
     rule = shadow.form.rule(catalogue.find(self, tuple(arguments)))
-    if isinstance(self, internals.EntrylessDispatcher) and rule is not None and rule.stands_for_body:
-        if not shadow.form.checks:
-            return _take(shadow, self, tuple(arguments))
+    is_inner = isinstance(self, internals.EntrylessDispatcher)
+    if is_inner and rule is not None and rule.stands_for_body and not shadow.form.checks:
+        return _take(shadow, self, tuple(arguments))
     statements, customised = shadow.marks.statements, shadow.marks.customised
     with internals.while_compiling(self), shadow.lowering(rule):
         try:
@@ -84,7 +84,7 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
 
 
 def _take(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> object:
-    """Puts what Numba compiled of an inner function with a rule into the private table: it is run, not differentiated."""
+    """Puts Numba's code of an inner function with a rule into the private table: it is run, not differentiated."""
     with shadow.suspended(), ConfigStack().enter(shadow.flags_of_user()):
         self.compile(arguments)
     compiled = _specialisation(self, arguments)
@@ -93,9 +93,7 @@ def _take(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> obje
     library.function = self.py_func, compiled.signature
     entry = shadow.context.get_executable(library, compiled.fndesc, compiled.environment)
     shadow.context.insert_user_function(entry, compiled.fndesc, [library])
-    self.overloads[arguments] = compiled._replace(
-        library=library, entry_point=entry, type_annotation=None, metadata={}
-    )
+    self.overloads[arguments] = compiled._replace(library=library, entry_point=entry, type_annotation=None, metadata={})
     weakref.finalize(self, shadow.context.forget, entry).atexit = False
     return entry
 
