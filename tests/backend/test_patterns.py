@@ -27,7 +27,7 @@ OTHER_TEXTS = {
         "interop/jax.py",
         "interop/pytensor.py",
     ),
-    *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "hints")),
+    "frontend/diagnosis/unexpected.py",
     *(
         f"raw/{name}.py"
         for name in ("normal_form/openmp", "normal_form/masked", "normal_form/vectors", "tbaa", "files")
