@@ -20,8 +20,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from irad.compiling import collection_paused
-
 
 class LazyNames:
     """The names in the stub of a package, for its ``__all__``, ``__getattr__`` and ``__dir__``.
@@ -54,10 +52,6 @@ class LazyNames:
         if origin is None:
             package = sys.modules[self._package]  # Python looks in it for a name that is spelt like this one
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}", name=name, obj=package)
-        with collection_paused():
-            return self._imported(origin, name)
-
-    def _imported(self, origin: str, name: str) -> object:
         if origin == self._package:
             module = import_module(f"{origin}.{name}")
             self._loaded(f"{origin}.{name}")

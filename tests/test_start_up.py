@@ -114,7 +114,7 @@ MOST_MODULES_BEFORE = 90
 ENGINE = (
     "irad.driver",
     "irad.frontend.derivation",
-    "irad.frontend.values.tree",
+    "irad.frontend.values.abi",
     "irad.ir.module",
     "irad.passes.pipeline",
 )

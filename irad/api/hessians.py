@@ -23,7 +23,7 @@ from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition, Returned
-from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names, speculating
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names, speculating, tasks_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.messages import described, location_of
@@ -352,6 +352,7 @@ def _products_into(
         options,
         certain=certain,
         shows_zeros=shows_zeros,
+        variant=tasks_of(push),
     )
 
 

@@ -126,7 +126,9 @@ class DerivativeDispatcher(StructureDispatcher):
             with collection_paused():
                 from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
 
-            self._cache = DiskCache(self, (self._irad_rebuild, *form, self._irad_is_pointed_to))
+            # What makes it again says what it is of, but not in which form: with zeros that are shown, for instance.
+            identity = self._irad_rebuild, *form, self._irad_is_pointed_to, tasks_of(self.primal)
+            self._cache = DiskCache(self, identity)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.
@@ -435,6 +437,15 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
         found.reason,
         location_of(dispatcher.primal.py_func),
     )
+
+
+def tasks_of(function: Any) -> tuple[Task | None, ...]:
+    """The task of a derivative, then that of what it is a derivative of, and so on; nothing for other functions."""
+    found = list[Task | None]()
+    while isinstance(function, DerivativeDispatcher):
+        found.append(function.task)
+        function = function.primal
+    return tuple(found)
 
 
 def is_kept(primal: Any, options: Options) -> bool:

@@ -148,7 +148,9 @@ PROGRAMS = {
     "matrices": ("hessian", "hessian_into", "jacobian", "rows", "value_and_jacobian_into", "outputs"),
     "sparse": ("sparse_jacobian", "sparse_hessian"),
     "rules": ("checkpoint_loop", "workspace"),
-    "compiled code": ("gradient_inside", "hessian_inside", "pullback_inside"),
+    "gradient inside": ("gradient_inside",),
+    "hessian inside": ("hessian_inside",),
+    "pullback inside": ("pullback_inside",),
 }
 
 
