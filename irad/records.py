@@ -49,7 +49,7 @@ def _compiled_when_called(cls: Any, *, is_frozen: bool) -> Callable[..., None]:
 def _constructor(cls: Any, *, is_frozen: bool) -> Callable[..., None]:
     """The ``__init__`` of a class: it sets the fields, to defaults where nothing is given, and calls the hook."""
     scope: dict[str, Any] = {"irad_missing": dataclasses.MISSING, "irad_set": object.__setattr__}
-    positional, named, body = ["self"], [], []
+    positional, named, body = ["self"], list[str](), list[str]()
     for each in dataclasses.fields(cls):
         name, default, factory = each.name, f"irad_default_{each.name}", f"irad_factory_{each.name}"
         scope[default], scope[factory] = each.default, each.default_factory

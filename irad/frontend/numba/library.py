@@ -213,10 +213,12 @@ class SupportLibrary(codegen.JITCodeLibrary):
     """Run-time support: LLVM's pipeline runs once, not three times, over what is written as it would leave it."""
 
     def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
-        ll_module.data_layout = self.codegen._data_layout
+        made_by: Any = self.codegen
+        ll_module.data_layout = made_by._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self.codegen._module_pass_manager()
+        made_by: Any = self.codegen
+        manager, builder = made_by._module_pass_manager()
         manager.run(self._final_module, builder)
 
 
