@@ -331,3 +331,28 @@ def test_an_object_that_no_fingerprint_names_is_refused() -> None:
     assert (kept.number, kept.is_pool) == (0, False)
     with pytest.raises(fingerprint.CannotStore, match="address of an object of this process"):
         dumped._object("irad.object.1", id(found), found)
+
+
+ZERO = """
+import irad
+
+@irad.jit(cache=True)
+def f(x):
+    total = 0.0
+    for i in range(x.size):
+        total += (x[i] ** 2) ** 0.5 * x[i] ** 3
+    return total
+"""
+
+
+def test_what_shows_zeros_is_kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Hessian looks for zeros that won by one of a gradient in another form, which is made again in the same way."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "zero_of_a_test.py").write_text(ZERO, encoding="utf-8")
+    for _ in range(2):
+        monkeypatch.delitem(sys.modules, "zero_of_a_test", raising=False)
+        importlib.invalidate_caches()
+        hessian = irad.hessian(importlib.import_module("zero_of_a_test").f)
+        with pytest.warns(irad.NonFiniteWarning, match="zero"):
+            assert hessian(np.array([1.0, 0.0])).tolist() == [[12.0, 0.0], [0.0, 0.0]]
+    assert sum(hessian.stats.cache_hits.values()) == 2  # without strong zeros, and then with them
