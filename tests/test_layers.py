@@ -61,7 +61,6 @@ LAYERS = (
 LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 BESIDE = {
     "irad.errors": {"irad.message"},
-    "irad.lazy": {"irad.compiling"},
     "irad.options": {"irad.errors"},
     "irad.source_text": {"irad.records"},
     "irad.data": {"irad.errors", "irad.lazy", "irad.message", "irad.records"},
