@@ -66,6 +66,7 @@ TOOLS = (
     Tool("torch.compile", "torch", "bench.competitors.with_torch", "compile"),
     Tool("autograd", "autograd", "bench.competitors.with_autograd"),
     Tool("enzyme", "enzyme_ad", "bench.competitors.with_enzyme"),
+    Tool("enzyme.shapes", "enzyme_ad", "bench.competitors.with_enzyme", "shapes"),
     Tool("enzyme.fast", "enzyme_ad", "bench.competitors.with_enzyme", "fast"),
     Tool("enzyme.libmvec", "enzyme_ad", "bench.competitors.with_enzyme", "libmvec"),
 )

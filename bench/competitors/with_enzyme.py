@@ -4,8 +4,9 @@ A case is a file in ``enzyme/``, or a text of its own, with ``loss(arguments...,
 differentiate with respect to, are pointers; other numbers are constants of the program, and so are the shapes,
 ``shape[argument][axis]``.
 The reverse pass is asked for inside of C++, by ``__enzyme_autodiff``: then forward and reverse sweep are compiled
-together, and nothing is differentiated with respect to data. The setting "fast" is clang's `-ffast-math`; "libmvec"
-lets clang call glibc's vectors of elementary functions, too.
+together, and nothing is differentiated with respect to data. With the setting "shapes" the shapes are known only when
+the program runs, as they are to Numba; "fast" is clang's `-ffast-math`; "libmvec" lets clang call glibc's vectors of
+elementary functions, too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _FAST: Final = (
     *("-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func", "-funsafe-math-optimizations"),
     *("-fno-signed-zeros", "-mreassociate", "-freciprocal-math", "-ffp-contract=fast"),
 )
-FLAGS: Final = {"": (), "fast": _FAST, "libmvec": (*_FAST, "-fveclib=libmvec")}
+FLAGS: Final = {"": (), "shapes": (), "fast": _FAST, "libmvec": (*_FAST, "-fveclib=libmvec")}
 
 
 def warm_up() -> None:
@@ -48,7 +49,8 @@ def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     given = [jax.numpy.asarray(tensor) for tensor in tensors.values()]
     outputs = [jax.core.ShapedArray((1,), np.float64)]
     outputs += [jax.core.ShapedArray(tensors[i].shape, np.float64) for i in case.argnums]
-    text = (SOURCES / "prelude.h").read_text() + _shapes(args) + source + _entry(case, args, tensors)
+    shapes = _shapes(args, is_known=setting != "shapes")
+    text = (SOURCES / "prelude.h").read_text() + shapes + source + _entry(case, args, tensors)
     flags = ("-O3", "-vectorize-loops", "-vectorize-slp", "-target-cpu", llvm.get_host_cpu_name(), *FLAGS[setting])
     if setting == "libmvec":
         ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)  # where the linker in the process looks for its functions
@@ -70,9 +72,11 @@ def _file_of(case: Case) -> str | None:
     return file.read_text() if file.exists() else None
 
 
-def _shapes(args: tuple[Any, ...]) -> str:
+def _shapes(args: tuple[Any, ...], *, is_known: bool) -> str:
     rows = (", ".join(map(str, np.shape(arg) or (1,))) for arg in args)
-    return "constexpr long shape[][3] = {" + ", ".join(f"{{{row}}}" for row in rows) + "};\n"
+    # Of a symbol that others can see, LLVM does not know what it holds.
+    table = "constexpr long shape" if is_known else "long shape"
+    return table + "[][3] = {" + ", ".join(f"{{{row}}}" for row in rows) + "};\n"
 
 
 def _entry(case: Case, args: tuple[Any, ...], tensors: dict[int, Any]) -> str:

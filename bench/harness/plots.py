@@ -29,6 +29,7 @@ STYLES: Final = {
     "torch.compile": ("#8c564b", "v"),
     "autograd": ("#2ca02c", "D"),
     "enzyme": ("#9467bd", "P"),
+    "enzyme.shapes": ("#8c6bb1", "X"),
     "enzyme.fast": ("#c5b0d5", "p"),
     "enzyme.libmvec": ("#5b3a86", "*"),
 }

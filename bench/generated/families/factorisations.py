@@ -32,7 +32,7 @@ def _loss(d: Draw) -> Callable[[Expr], Expr]:
 def _dense(d: Draw) -> Drawn:
     """A factorisation of a dense matrix, given or made by a kernel, in the function or in one that is called."""
     kind = d.one_of("cholesky left", "cholesky right", "cholesky rows", "lu", "lu rows", "ldl", "gauss-jordan")
-    side, called, makes = d.lengths(5, 30, 140), d.chance(0.4), d.chance(0.4)
+    side, called, makes = d.lengths(5, 60, 200), d.chance(0.4), d.chance(0.4)
     solves = d.chance(0.6) and kind != "gauss-jordan"
     symmetric = kind.startswith(("cholesky", "ldl"))
     f = Writer("loss")
@@ -209,7 +209,7 @@ def _solve(f: Writer, kind: str, a: Var, x: Var, n: Var) -> None:
 
 def _tridiagonal(d: Draw) -> Drawn:
     """Elimination of a tridiagonal system, in steps of an implicit scheme perhaps; of many right-hand sides perhaps."""
-    count, steps = d.lengths(6, 2000, 60000), lengths(2, d.one_of(2, 2, 5))
+    count, steps = d.lengths(6, 5000, 60000), lengths(2, d.one_of(2, 2, 5))
     copies, periodic = d.chance(0.5), d.chance(0.3)
     f = Writer("loss")
     lower, diagonal, upper = f.parameter("lower", 1), f.parameter("diagonal", 1), f.parameter("upper", 1)
@@ -258,7 +258,7 @@ def _tridiagonal(d: Draw) -> Drawn:
 
 def _banded(d: Draw) -> Drawn:
     """Cholesky of a matrix in bands, stored by diagonals."""
-    count, width = d.lengths(8, 500, 8000), d.integer(2, 12)
+    count, width = d.lengths(8, 2000, 20000), d.integer(2, 12)
     f = Writer("loss")
     bands, b = f.parameter("bands", 2), f.parameter("b", 1)
     n, m = f.sizes(bands, "n", "m")
@@ -292,7 +292,7 @@ def _lesser(a: Expr, b: Expr) -> Expr:
 
 def _orthogonal(d: Draw) -> Drawn:
     """Orthogonal columns by Gram and Schmidt, or reflections by Householder, in place."""
-    rows, columns, householder = d.lengths(6, 40, 200), d.lengths(3, 10, 40), d.chance(0.5)
+    rows, columns, householder = d.lengths(6, 100, 400), d.lengths(3, 16, 60), d.chance(0.5)
     f = Writer("loss")
     matrix, b = f.parameter("matrix", 2), f.parameter("b", 1)
     n, m = f.sizes(matrix, "n", "m")
@@ -349,7 +349,7 @@ def _reflect(f: Writer, a: Var, k: Var, n: Var, scale: Var, column: Callable[[Va
 
 def _triangular(d: Draw) -> Drawn:
     """Substitution with a lower triangle, for several right-hand sides."""
-    side, columns = d.lengths(5, 40, 250), d.lengths(2, 1, 16)
+    side, columns = d.lengths(5, 100, 400), d.lengths(2, 1, 16)
     by_columns = d.chance(0.5)
     f = Writer("loss")
     triangle, right = f.parameter("triangle", 2), f.parameter("right", 2)

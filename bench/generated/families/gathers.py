@@ -100,7 +100,7 @@ def _sparse(d: Draw) -> Drawn:
 def _springs(d: Draw) -> Drawn:
     """Forces or energies between points and their neighbours in a list."""
     wraps, axes = d.chance(0.4), d.integer(1, 3)
-    number, width = d.lengths(7, 500, 8000), d.integer(4, 24)
+    number, width = d.lengths(7, 2000, 30000), d.integer(4, 24)
     scatters, by_rows = d.chance(0.5), d.chance(0.3)
     law = d.one_of("spring", "gauss", "soft", "inverse")
     f = Writer("loss")
@@ -166,7 +166,7 @@ def _law(f: Writer, law: str, r2: Var, stiffness: Expr) -> tuple[Expr, Expr]:
 def _histogram(d: Draw) -> Drawn:
     """A scatter into a table that is small against what is added."""
     wraps = d.chance(0.3)
-    number, bins = d.lengths(20, 20000, 200000), d.one_of(4, 16, 64, 300, 2000)
+    number, bins = d.lengths(20, 100000, 1000000), d.one_of(4, 16, 64, 300, 2000)
     planes = d.one_of(1, 1, 3)
     f = Writer("loss")
     x, index, weight = f.parameter("x", 1), f.parameter("index", 1, "long"), f.parameter("weight", 1)
@@ -215,7 +215,7 @@ def _histogram(d: Draw) -> Drawn:
 def _embedding(d: Draw) -> Drawn:
     """Rows of tables by index, and their products: factors of a matrix, or of words."""
     wraps, width = d.chance(0.3), d.integer(2, 24)
-    number = d.lengths(12, 3000, 60000)
+    number = d.lengths(12, 10000, 100000)
     kind = d.one_of("squares", "logistic", "distance")
     f = Writer("loss")
     left, right = f.parameter("left", 2), f.parameter("right", 2)
@@ -258,7 +258,7 @@ def _embedding(d: Draw) -> Drawn:
 
 def _mesh(d: Draw) -> Drawn:
     """Triangles: energies, or contributions to the residual at their corners."""
-    number = d.lengths(6, 2000, 30000)
+    number = d.lengths(6, 10000, 100000)
     scatters, wraps = d.chance(0.6), d.chance(0.2)
     f = Writer("loss")
     p, u = f.parameter("p", 2), f.parameter("u", 1)
@@ -304,7 +304,7 @@ def _mesh(d: Draw) -> Drawn:
 
 def _image(d: Draw) -> Drawn:
     """An image between its pixels, at points that move: registration, particles in a grid."""
-    number, side = d.lengths(10, 5000, 60000), d.lengths(6, 32, 256)
+    number, side = d.lengths(10, 20000, 200000), d.lengths(6, 32, 256)
     scatters = d.chance(0.4)
     f = Writer("loss")
     image, x, y = f.parameter("image", 2), f.parameter("x", 1), f.parameter("y", 1)

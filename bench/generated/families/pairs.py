@@ -57,7 +57,7 @@ def draw(d: Draw) -> Drawn:
     if each is not None:
         with f.loop("i", 0, n) as i:
             f.add(total, d.one_of(square(each[i]), sqrt(1.0 + each[i] * each[i]), each[i] * weight[i]))
-    number = d.lengths(5, 100, 900)
+    number = d.lengths(5, 300, 1000)
 
     def make(size: Size, rng: np.random.Generator) -> Inputs:
         count = number[size]

@@ -17,7 +17,8 @@ def draw(d: Draw) -> Drawn:
 
 def _markov(d: Draw) -> Drawn:
     """The forward algorithm of a hidden Markov model, with logarithms or with scaled probabilities."""
-    states, steps = d.integer(2, 24), d.lengths(5, 100, 2000)
+    states = d.integer(2, 24)
+    steps = d.lengths(5, 30000 // states**2 + 50, 300000 // states**2)
     scaled, emits = d.chance(0.4), d.one_of("gauss", "cauchy", "laplace", "poisson")
     f = Writer("loss")
     transition, mean, spread = f.parameter("transition", 2), f.parameter("mean", 1), f.parameter("spread", 1)
@@ -135,7 +136,7 @@ def _volatility(d: Draw) -> Drawn:
 
 def _softmax(d: Draw) -> Drawn:
     """Softmax of rows: in two passes, or with a running maximum that scales what was summed before."""
-    rows, width = d.lengths(4, 200, 4000), d.integer(4, 100)
+    rows, width = d.lengths(4, 1000, 5000), d.integer(4, 100)
     online, kind = d.chance(0.5), d.one_of("cross entropy", "attention", "free energy")
     f = Writer("loss")
     scores, values = f.parameter("scores", 2), f.parameter("values", 2)
@@ -178,7 +179,7 @@ def _softmax(d: Draw) -> Drawn:
 
 def _alignment(d: Draw) -> Drawn:
     """Alignment of two series: each cell from three before it, by a minimum that is soft or hard."""
-    side, soft = d.lengths(5, 60, 500), d.chance(0.6)
+    side, soft = d.lengths(5, 150, 700), d.chance(0.6)
     keeps_all, kind, costs = d.chance(0.6), d.one_of("warping", "gaps"), d.one_of("square", "size", "bell")
     f = Writer("loss")
     x, y, parameters = f.parameter("x", 1), f.parameter("y", 1), f.parameter("parameters", 1)
@@ -236,7 +237,8 @@ def _soft_minimum(f: Writer, terms: list[Expr], gamma: Var) -> Expr:
 
 def _gates(d: Draw) -> Drawn:
     """Units with gates, or leaky ones, that are driven by a series."""
-    units, steps = d.integer(1, 16), d.lengths(5, 500, 8000)
+    units = d.integer(1, 16)
+    steps = d.lengths(5, 50000 // (units * (units + 4)), 500000 // (units * (units + 4)))
     kind, coupled, reads_all = d.one_of("leaky", "gated", "saturating"), d.chance(0.6), d.chance(0.5)
     keep, leak = d.number(0.6, 0.9), d.number(0.05, 0.2)
     f = Writer("loss")
@@ -283,7 +285,7 @@ def _gates(d: Draw) -> Drawn:
 
 def _tree(d: Draw) -> Drawn:
     """Options on a recombining tree, from the end to the start, in place."""
-    depth, options = d.lengths(5, 60, 600), lengths(2, d.integer(1, 8))
+    depth, options = d.lengths(5, 200, 700), lengths(2, d.integer(1, 8))
     american, put = d.chance(0.6), d.chance(0.5)
     f = Writer("loss")
     spots, market = f.parameter("spots", 1), f.parameter("market", 1)
