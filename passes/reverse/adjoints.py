@@ -83,6 +83,9 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
                 sweep.accumulate(a, cotangent)
             if kept != 1:
                 sweep.accumulate(b, cotangent if inst.opcode == "fadd" else build.fneg(cotangent))
+        case "fmul" if a is b:
+            # Twice the cotangent, not twice the product: squares that are added up share it.
+            _accumulate_lazily(sweep, a, lambda: scaled(sweep, sweep.add(cotangent, cotangent), sweep.factor(a)))
         case "fmul":
             _accumulate_lazily(sweep, a, lambda: scaled(sweep, cotangent, sweep.factor(b), varies=sweep.is_active(b)))
             _accumulate_lazily(sweep, b, lambda: scaled(sweep, cotangent, sweep.factor(a), varies=sweep.is_active(a)))

@@ -94,6 +94,14 @@ def test_sums_may_be_reordered_unless_strict():
     assert flags(strict=True) == {()}
 
 
+def test_a_square_takes_one_product():
+    body = "%u = fmul double %x, %x\n%v = fmul double %y, %y\n%z = fadd double %u, %v"
+    (made,) = generated(straight(body), "scs")
+    products = [i for i in made.pair[REVERSE].instructions() if getattr(i, "opcode", "") == "fmul"]
+    assert len(products) == 2
+    assert gradient(straight(body), [3.0, -math.inf]) == [6.0, -math.inf]
+
+
 def test_flags_of_the_primal_are_not_carried_over():
     (made,) = generated(straight("%z = fmul nnan ninf double %x, %y"), "scs")
     products = [i for i in made.pair[REVERSE].instructions() if getattr(i, "opcode", "") == "fmul"]
