@@ -201,11 +201,11 @@ def text() -> str:
         for letters, call in routine.calls.items():
             for letter in letters:
                 found += _body(routine, letter, call, declared)
-    for export, (count, letters) in _EXPORTS.items():
+    for export, (count, characters) in _EXPORTS.items():
         symbol, given = f"{export.rpartition('.')[2]}_", [f"%{number}" for number in range(count)]
         listed = ", ".join(f"ptr {each}" for each in given)
-        declared[symbol] = f"declare void @{symbol}({', '.join(['ptr'] * count + ['i64'] * letters)})"
-        found.append(f"define void @{export}({listed}) {{\n{_call(symbol, given, letters)}\n  ret void\n}}")
+        declared[symbol] = f"declare void @{symbol}({', '.join(['ptr'] * count + ['i64'] * characters)})"
+        found.append(f"define void @{export}({listed}) {{\n{_call(symbol, given, characters)}\n  ret void\n}}")
     return "\n".join((*declared.values(), *found))
 
 

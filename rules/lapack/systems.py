@@ -315,18 +315,18 @@ def cholesky(u: Matrix, bar: Matrix, square: Matrix) -> None:
         above, rest = u.part(NONE, start, start, width), build.sub(u.columns, end)
         diagonal, diagonal_bar = (a.part(start, start, width, width) for a in (u, bar))
         right, right_bar = (a.part(start, end, width, rest) for a in (u, bar))
-        above_bar, block = bar.part(NONE, start, start, width), square.sized(width, width)
+        above_bar, product = bar.part(NONE, start, start, width), square.sized(width, width)
         with k.when(build.icmp("sgt", rest, NONE)):
             solve_triangular("upper", diagonal, right_bar)
-            block.set(right @ right_bar.H)
-            _subtract_upper(diagonal_bar, block)
+            product.set(right @ right_bar.H)
+            _subtract_upper(diagonal_bar, product)
             with k.when(build.icmp("sgt", start, NONE)):
                 bar.part(NONE, end, start, rest).add(-(above @ right_bar))
                 above_bar.add(-(u.part(NONE, end, start, rest) @ right_bar.H))
         _cholesky_block(diagonal, diagonal_bar)
         with k.when(build.icmp("sgt", start, NONE)):
-            _fill_both(block, diagonal_bar)
-            above_bar.add(-(above @ block))
+            _fill_both(product, diagonal_bar)
+            above_bar.add(-(above @ product))
 
 
 def _subtract_upper(target: Matrix, source: Matrix) -> None:
