@@ -26,7 +26,7 @@ from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class Sum:
     """An addition to an element of a shadow."""
 
     load: Load
@@ -49,14 +49,14 @@ def store_once(sweep: Sweep) -> None:
     """Merges what is stored to an element of a shadow with what the same block adds to it afterwards."""
     for block in sweep.function.blocks:
         stores = [i for i in block.instructions if isinstance(i, Store) and not isinstance(i.operands[1], Alloca)]
-        sums = {part: each for each in map(_sum_of, stores) if each for part in each.parts}
+        sums = {part: each for each in map(sum_of, stores) if each for part in each.parts}
         for store in stores:
             # A sum is merged with what was stored before it, not with what is added after it; it may be gone by now.
             if store.block is not None and store.is_plain and store not in sums:
                 _merge(sweep, store, sums)
 
 
-def _sum_of(store: Store) -> _Sum | None:
+def sum_of(store: Store) -> Sum | None:
     """The addition that ends in a store; None if what is stored is anything else, or is needed elsewhere."""
     total, pointer = store.operands
     if not isinstance(total, Binary) or total.opcode != "fadd" or "reassoc" not in total.flags or not store.is_plain:
@@ -66,11 +66,11 @@ def _sum_of(store: Store) -> _Sum | None:
     first, second = total.operands
     for load in (first, second) if first is not second else ():
         if isinstance(load, Load) and load.operands[0] is pointer and load.is_plain and list(load.users) == [total]:
-            return _Sum(load, total, store) if load.block is store.block else None
+            return Sum(load, total, store) if load.block is store.block else None
     return None
 
 
-def _merge(sweep: Sweep, store: Store, sums: dict[Instruction, _Sum]) -> None:
+def _merge(sweep: Sweep, store: Store, sums: dict[Instruction, Sum]) -> None:
     """Merges a store with the additions to the same element after it."""
     while (found := _addition_after(sweep, store, sums)) is not None:
         addition, between = found
@@ -92,10 +92,12 @@ def _merge(sweep: Sweep, store: Store, sums: dict[Instruction, _Sum]) -> None:
         store = addition.store
 
 
-def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, _Sum]) -> tuple[_Sum, Sequence[_Sum]] | None:
+def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, Sum]) -> tuple[Sum, Sequence[Sum]] | None:
     """The next addition to the element that a store wrote, and those between the two that may be to the same."""
-    between: dict[_Sum, None] = {}
+    between: dict[Sum, None] = {}
     for inst in _behind(store):
+        if isinstance(inst, Load | Store) and isinstance(inst.operands[-1], Alloca):
+            continue  # the stack holds cotangents of numbers, no shadows
         found = sums.get(inst)
         if found is not None and inst is found.store and found.store.operands[1] is store.operands[1]:
             return found, [each for each in between if each is not found]
