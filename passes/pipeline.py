@@ -55,6 +55,7 @@ from irad.passes.prepare.running_extremes import load_extremes
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
+from irad.passes.reverse.ascending_nests import find_nests, turn_nests
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.peepholes import share_reciprocals, simplify_guards
@@ -359,8 +360,10 @@ def _store_once(made: GeneratedPair) -> None:
 
 
 def _gather(made: GeneratedPair) -> None:
-    """Has innermost loops add to each element of a shadow once, and go upwards, so that LLVM can vectorise them."""
-    let_loops_ascend(made.sweep, gather_additions(made.sweep))
+    """Has innermost loops add to each element of a shadow once, and go upwards, as do the loops around them."""
+    nests = find_nests(made.sweep)
+    upwards, others = gather_additions(made.sweep)
+    turn_nests(nests, [*upwards, *let_loops_ascend(made.sweep, others)])
 
 
 def _defer_frees(made: GeneratedPair) -> None:

@@ -115,17 +115,22 @@ def _number(build: Builder, pointer: Value) -> Value:
 _FEWEST: Final = 8
 
 
-def gather_additions(sweep: Sweep) -> list[LoopState]:
-    """Gives the loops of a reverse sweep that gain from it a second version; returns the others."""
-    others = list[LoopState]()
+def gather_additions(sweep: Sweep) -> tuple[list[LoopState], list[LoopState]]:
+    """Gives the loops of a reverse sweep that gain from it a second version.
+
+    Returns:
+        The loops whose second version runs upwards, and those that have none.
+    """
+    upwards, others = list[LoopState](), list[LoopState]()
     for state in list(sweep.loops.values()):
         # Iterations at a periodic border may stay as they were; else a version without exceptions may pay.
         gathering = _gathering_of(sweep, state, allows_exceptions=True) or _gathering_of(sweep, state)
         if gathering is not None:
             gathering.carry_out()
+            upwards += [state] if gathering.is_upwards else []
         else:
             others.append(state)
-    return others
+    return upwards, others
 
 
 def _gathering_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool = False) -> _Gathering | None:

@@ -166,7 +166,7 @@ class Strides:
         if value in self.usual:
             _, usual = self.usual[value]
             return made.get(usual, usual)
-        return _copied(build, value, made)
+        return copied(build, value, made)
 
     def _operands(self, value: Value) -> list[Value]:
         if value in self.usual:
@@ -177,7 +177,7 @@ class Strides:
         return isinstance(value, ir.Load) and value.operands[0] is self.counter
 
 
-def _copied(build: Builder, value: Value, made: dict[Value, Value]) -> Value:
+def copied(build: Builder, value: Value, made: dict[Value, Value]) -> Value:
     """A copy that promises nothing: that iteration need not run."""
     assert isinstance(value, Instruction)
     copy = clone_instruction(value, made)
