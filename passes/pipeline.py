@@ -45,7 +45,7 @@ from irad.passes.plan.agreement import check_agreement
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
 from irad.passes.plan.rematerialisation import Rematerialisation
-from irad.passes.prepare.deferred_checks import postpone_checks
+from irad.passes.prepare.deferred_checks import postpone_checks_of_a_loop
 from irad.passes.prepare.loop_invariants import hoist_invariant_loads, settle_invariant_choices
 from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.powers_of_roots import smooth_powers
@@ -222,10 +222,11 @@ def _hoist(unit: Unit) -> None:
 
 def _postpone(unit: Unit) -> None:
     """Moves checks of divisors after their loops."""
-    request = unit.program.request
-    live = live_blocks(unit.cfg, request.host.returned)
-    result = unit.function.params[request.host.result]
-    if postpone_checks(unit.cfg, unit.dominators, unit.loops.loops, live, unit.mod_ref, result):
+    host = unit.program.request.host
+    result = unit.function.params[host.result]
+    while postpone_checks_of_a_loop(
+        *(unit.cfg, unit.dominators, unit.loops.loops, live_blocks(unit.cfg, host.returned), unit.mod_ref, result)
+    ):
         unit.find_loops()
 
 

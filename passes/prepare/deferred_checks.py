@@ -68,7 +68,7 @@ class _Check:
     goes_on: Block
 
 
-def postpone_checks(
+def postpone_checks_of_a_loop(
     cfg: ControlFlow,
     dominators: DominatorTree,
     loops: Collection[Loop],
@@ -76,7 +76,9 @@ def postpone_checks(
     mod_ref: ModRef,
     result: Value,
 ) -> bool:
-    """Moves the checks of divisors after their loops; says whether it did, and then ``cfg`` is out of date.
+    """Moves the checks of divisors after their loop, for the first loop that allows it; False if there is none.
+
+    The end of the loop is split for them, so afterwards the arguments are out of date.
 
     Args:
         cfg, dominators, loops: of the entry.
@@ -85,7 +87,6 @@ def postpone_checks(
         result: the pointer to memory that nobody reads if it raises.
     """
     lost = _lost_memory(cfg, mod_ref, result)
-    changed = False
     for loop in loops:
         ends = [(block, outside) for block, outside in loop.exits if outside in live]
         if loop.children or loop.preheader is None or loop.latch is None or len(ends) != 1 or len(loop.exits) < 2:
@@ -102,8 +103,8 @@ def postpone_checks(
             continue
         if trip_count(loop, cfg, dominators, last) is not None and _is_harmless(loop, mod_ref, lost):
             _postpone(loop, found, last, end)
-            changed = True
-    return changed
+            return True
+    return False
 
 
 def _check(block: Block, raising: Block, loop: Loop) -> _Check | None:

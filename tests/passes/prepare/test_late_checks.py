@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numba
 import pytest
 
+import irad
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
 from irad.ir.loops import loop_nest
@@ -12,7 +14,7 @@ from irad.ir.verifier import verify
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
-from irad.passes.prepare.deferred_checks import postpone_checks
+from irad.passes.prepare.deferred_checks import postpone_checks_of_a_loop
 from tests.passes.units import DOUBLES, parsed, registry
 
 HEAD = """declare ptr @malloc(i64)
@@ -58,7 +60,7 @@ def is_postponed(body: str = "", check: str = CHECK, store: str = STORE, before:
     tree = dominators(cfg)
     mod_ref = ModRef(find_objects(function, memory, registry()), registry())
     loops = loop_nest(cfg, tree).loops
-    changed = postpone_checks(cfg, tree, loops, live_blocks(cfg, (0,)), mod_ref, function.params[0])
+    changed = postpone_checks_of_a_loop(cfg, tree, loops, live_blocks(cfg, (0,)), mod_ref, function.params[0])
     verify(module)
     assert changed == (_exits(function) == 1)
     return changed
@@ -128,3 +130,23 @@ def test_conditions() -> None:
 
 def test_what_raises_may_not_compute() -> None:
     assert not is_postponed(store="%u = call double @unknown(ptr %a)\n  store ptr null, ptr %error")
+
+
+@numba.njit
+def two_loops(x, n):
+    """The first loop ends where the second begins."""
+    s, t = 0.5, x
+    for _ in range(n):
+        t -= 1.0 / s
+        t, s = s, t
+    for _ in range(n):
+        t -= 1.0 / s
+        t, s = s, t
+    return s
+
+
+def test_loops_one_after_the_other() -> None:
+    found = irad.grad(two_loops)(3.0, 3)
+    assert found == irad.grad(two_loops, options=irad.Options(plan="save_all"))(3.0, 3)
+    with pytest.raises(ZeroDivisionError):
+        irad.grad(two_loops)(2.0, 3)
