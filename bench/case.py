@@ -19,7 +19,7 @@ class Case:
         title: one line for the table, with the size of the inputs.
         primal: an njit function that returns a float, written as a user writes it.
         hand: an njit function of the same arguments that returns ``(value, gradients)``, a tuple with one gradient per
-            entry of ``argnums``; it allocates its gradients, as irad's do. None for a program that was drawn.
+            entry of ``argnums``; it allocates its gradients, as irad's do. Of a program that was drawn, irad's oracle.
         make: makes the arguments; ``"small"`` is for the tests, where every entry is checked by finite differences;
             ``"full"`` is what the table shows.
         argnums: positions of the arguments whose gradient is asked for.
@@ -27,17 +27,22 @@ class Case:
         flops: of the arguments, how many additions and products ``hand`` needs, where that can be counted simply; a
             division counts as one, and functions such as exp do not count.
         source: the C++ for Enzyme, where it is not a file.
-        error: of arguments, and a value and gradients: how far they are from what is known to be right; for a
-            case without ``hand``.
+        error: of arguments, and a value and gradients: how far they are from what is known to be right; of a
+            program that was drawn.
     """
 
     name: str
     title: str
     primal: Callable[..., float]
-    hand: Gradient | None
+    hand: Gradient
     make: Callable[[Size], tuple[Any, ...]]
     argnums: tuple[int, ...]
     hand_opt: Gradient | None = None
     flops: Callable[..., float] | None = None
     source: str | None = None
     error: Callable[[tuple[Any, ...], tuple[float, tuple[Any, ...]]], float] | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if there is no adjoint by hand: ``hand`` is not timed."""
+        return self.error is not None

@@ -60,7 +60,7 @@ def _main(name: str, irad_wanted: str) -> None:
     args = case.make("small")
     _warm_up(with_irad=with_irad)
     times = {"primal": _first_call(case.primal, args)}
-    if case.hand is not None:
+    if not case.is_drawn:
         times["hand"] = _first_call(case.hand, args)
     if with_irad:
         times["irad"] = _first_call(irad_gradient(case), args)

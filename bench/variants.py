@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +23,9 @@ def make_variants(case: Case, *, with_irad: bool, against: Sequence[str] = ()) -
     not. With ``against``, see `irad_against`, irad's gradient is there a second time.
     """
     variants: dict[str, Callable[..., Any]] = {"primal": case.primal}
-    for name, flags in HAND_FLAGS.items() if case.hand is not None else ():
-        variants[name] = njit(error_model="numpy", fastmath=flags)(python_function(case.hand)) if flags else case.hand
+    if not case.is_drawn:
+        again = njit(error_model="numpy", fastmath=HAND_FLAGS["hand reassoc"])
+        variants |= {"hand": case.hand, "hand reassoc": again(python_function(case.hand))}
     if case.hand_opt is not None:
         variants["hand_opt"] = case.hand_opt
     if with_irad:
@@ -40,39 +42,49 @@ def irad_gradient(case: Case) -> Callable[..., Any]:
     return irad.value_and_grad(case.primal, argnums=case.argnums)
 
 
-def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
-    """Irad's ``(value, gradients)`` with other settings, to find what a mechanism is worth.
+def settings_of(settings: Sequence[str]) -> tuple[Any, tuple[Any, ...]]:
+    """Options of irad, and the passes to run.
 
     Args:
-        case: what to differentiate.
         settings: ``name=value`` for a field of `irad.Options`, or the name of a pass of `irad.passes.pipeline`, which
-            is left out; a pass that others rely on cannot be, and the derivative fails or is wrong without it.
+            is left out.
 
     Raises:
-        ValueError: there is no such pass.
+        ValueError: there is no such field or pass.
+    """
+    import irad  # as above
+    from irad.passes.pipeline import PIPELINE
+
+    pairs = dict(setting.split("=", 1) for setting in settings if "=" in setting)
+    left_out = {setting for setting in settings if "=" not in setting}
+    fields = {each.name for each in dataclasses.fields(irad.Options)}
+    if unknown := [*sorted(pairs.keys() - fields), *sorted(left_out - {each.name for each in PIPELINE})]:
+        raise ValueError(f"{unknown[0]!r} is neither an option of irad nor a pass")
+    known: dict[str, Any] = {"True": True, "False": False, "None": None}
+    values = {name: known.get(text, int(text) if text.isdecimal() else text) for name, text in pairs.items()}
+    return irad.Options(**values), tuple(each for each in PIPELINE if each.name not in left_out)
+
+
+def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
+    """Irad's ``(value, gradients)`` with other settings, as for `settings_of`, to find what a mechanism is worth.
+
+    Without a pass that others rely on, the derivative fails or is wrong.
     """
     import irad  # as above
     from irad.passes import pipeline
 
-    left_out = {setting for setting in settings if "=" not in setting}
-    unknown = left_out - {each.name for each in pipeline.PIPELINE}
-    if unknown:
-        raise ValueError(f"no pass {min(unknown)!r}")
-    options = dict(setting.split("=", 1) for setting in settings if "=" in setting)
-    values = {name: {"True": True, "False": False}.get(value, value) for name, value in options.items()}
+    options, passes = settings_of(settings)
     # Another function, so that nothing is shared with the derivative that it is compared with.
     again = njit(error_model="numpy")(python_function(case.primal))
-    gradient = irad.value_and_grad(again, argnums=case.argnums, options=irad.Options(**values))
-    kept = tuple(each for each in pipeline.PIPELINE if each.name not in left_out)
-
-    is_compiled = not left_out
+    gradient = irad.value_and_grad(again, argnums=case.argnums, options=options)
+    is_compiled = False
 
     def run(*args: Any) -> Any:
         nonlocal is_compiled
         if is_compiled:
             return gradient(*args)
         is_compiled = True
-        with patch.object(pipeline, "PIPELINE", kept):
+        with patch.object(pipeline, "PIPELINE", passes):
             return gradient(*args)
 
     return run

@@ -23,9 +23,18 @@ from bench.harness.machine import least_seconds
 from bench.harness.outcome import Wanted, geometric_mean, measure
 from bench.harness.processes import WorkerFailed, run_ceilings
 from bench.harness.table import figure
+from bench.variants import settings_of
 
 Row = dict[str, Any]
 RATIOS = ("primal", "against", "least", "compile")
+
+
+def _settings(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        settings_of(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+    return value
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,7 +45,12 @@ RATIOS = ("primal", "against", "least", "compile")
     "--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), help="Only this one; repeatable."
 )
 @click.option("--tools", default="", callback=tools_of, help=f"Also measure, by commas: {', '.join(TOOLS)}.")
-@click.option("--against", multiple=True, help="Measure irad again: with name=value of its options, without a pass.")
+@click.option(
+    "--against",
+    multiple=True,
+    callback=_settings,
+    help="Measure irad again: with name=value of its options, without a pass.",
+)
 @click.option("--rounds", default=9, show_default=True, type=click.IntRange(3), help="Samples of each function.")
 @click.option("--size", default="full", show_default=True, type=click.Choice(get_args(Size)), help="Of the inputs.")
 @click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
@@ -71,14 +85,17 @@ def main(
         if output is not None:  # after each: a run that is broken off leaves what it has found
             output.write_text(json.dumps(_report(seed, machine, rows), indent=2) + "\n")
     console.print(_table(rows, wanted["tools"]))
-    for line in (f"{row['name']}: {reason}" for row in rows for reason in row["missing"]):
+    for line in (line for row in rows for line in _reasons(row)):
         console.print(line, highlight=False)
     if compare is not None:
         for group, found in means(changes(json.loads(compare.read_text())["programs"], rows)).items():
             console.print(f"{group}, now over then:", *(f"/{n} {figure(r)}" for n, r in found.items()), highlight=False)
-    wrong = [line for row in rows for line in row["wrong"]]
-    if wrong:
-        sys.exit("\n".join(["wrong gradients", *wrong]))
+    if any(not row["seconds"] for row in rows):  # an error of irad, or a wrong gradient, which is not timed
+        sys.exit("\n".join(["not measured, or wrong:", *(line for row in rows for line in _reasons(row))]))
+
+
+def _reasons(row: Row) -> list[str]:
+    return row["wrong"] + [f"{row['name']}: {reason}" for reason in row["missing"]]
 
 
 def _line(row: Row) -> str:

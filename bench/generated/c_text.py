@@ -84,8 +84,9 @@ class _C(Printer):
         self._pending: list[str] = []  # lines that allocate, to stand before the statement that is printed
         self._made = 0
         last = function.body[-1]
-        is_array = isinstance(last, Return) and isinstance(last.value, Var) and last.value.rank > 0
-        self._returned = last.value.name if is_array else None  # a local array that is made in place of the result
+        value = last.value if isinstance(last, Return) else None
+        # a local array that is made in place of the result
+        self._returned = value.name if isinstance(value, Var) and value.rank else None
         for each in function.parameters:
             self._shapes[each.name] = tuple(f"{each.name}_{axis}" for axis in range(each.rank))
 

@@ -85,9 +85,17 @@ class Program:
         """Distance of a value and gradients from those of the complex step."""
         return truth.error(self.complex, self.argnums, args, found)
 
+    def oracle(self, *args: Any) -> tuple[float, tuple[Any, ...]]:
+        """Value and gradients by irad's slow and simple plan."""
+        import irad  # here, so that programs can be printed alone
+
+        options = irad.Options(plan="save_all")
+        found: Any = irad.value_and_grad(self.primal, argnums=self.argnums, options=options)(*args)
+        return found
+
     def case(self) -> Case:
         """The program as a case of the harness, which has no adjoint by hand."""
-        given = self.name, self.drawn.title, self.primal, None, self.arguments, self.argnums
+        given = self.name, self.drawn.title, self.primal, self.oracle, self.arguments, self.argnums
         return Case(*given, flops=self.flops, source=self.c, error=self.error)
 
 

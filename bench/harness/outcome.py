@@ -168,7 +168,7 @@ def measure(case: Case, wanted: Wanted, report: Callable[[str], None] = lambda w
     if wanted.with_compile_times:
         outcome.own["compile_seconds"] = compile_times.measure(case, with_irad=wanted.with_irad)
     seconds = outcome.seconds
-    known = HAND_FLAGS if case.hand is not None else ("irad",)
+    known = HAND_FLAGS if not case.is_drawn else ("irad",)
     yardstick = min(known, key=lambda name: seconds.get(name, math.inf))
     for name in wanted.tools:
         report(name)

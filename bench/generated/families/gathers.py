@@ -223,12 +223,13 @@ def _embedding(d: Draw) -> Drawn:
     target = f.parameter("target", 1)
     [count] = f.sizes(target, "n")
     _, m = f.sizes(left, "entries", "m")
-    views = d.chance(0.4)
+    views, a, b = d.chance(0.4), Var("a", 1), Var("b", 1)
     total = f.let("total", 0.0)
     with f.loop("e", 0, count) as e:
         i, j = f.let("i", rows[e]), f.let("j", columns[e])
         if views:
-            a, b = f.let("a", _take(left, i, wraps=wraps)), f.let("b", _take(right, j, wraps=wraps))
+            f.set(a, _take(left, i, wraps=wraps))
+            f.set(b, _take(right, j, wraps=wraps))
         s = f.let("s", 0.0)
         with f.loop("k", 0, m) as k:
             x = a[k] if views else _take(left, i, k, wraps=wraps)

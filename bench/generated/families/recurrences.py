@@ -30,7 +30,7 @@ def _markov(d: Draw) -> Drawn:
         f.set(alpha[j], 1.0 / k if scaled else 0.0)
     with f.loop("t", 0, count) as t:
         if scaled:
-            norm = f.let("norm", 0.0)
+            f.let("norm", 0.0)
         with f.loop("j", 0, k) as j:
             gap = f.let("gap", (series[t] - mean[j]) / spread[j])
             emissions = {
@@ -50,9 +50,9 @@ def _markov(d: Draw) -> Drawn:
                 _log_sum_exp(f, alpha, transition, k, j)
                 f.set(following[j], Var("top") + log(Var("s")) + emission)
         if scaled:
-            f.add(total, log(norm))
+            f.add(total, log(Var("norm")))
             with f.loop("j", 0, k) as j:
-                f.set(alpha[j], following[j] / norm)
+                f.set(alpha[j], following[j] / Var("norm"))
         else:
             f.rotate(alpha, following)
     if not scaled:
@@ -186,14 +186,16 @@ def _alignment(d: Draw) -> Drawn:
     [n], [m] = f.sizes(x, "n"), f.sizes(y, "m")
     gamma, gap = f.let("gamma", parameters[0]), f.let("gap", parameters[1])
     edge = 0.0 if kind == "warping" else gap
+    table, before, row = Var("table", 2), Var("before", 1), Var("row", 1)
     if keeps_all:
-        table = f.let("table", New((n + 1, m + 1)))
+        f.set(table, New((n + 1, m + 1)))
         with f.loop("i", 1, n + 1) as i:
             f.set(table[i, 0], table[i - 1, 0] + edge + 0.3)
         with f.loop("j", 1, m + 1) as j:
             f.set(table[0, j], table[0, j - 1] + edge + 0.3)
     else:
-        before, row = f.let("before", New((m + 1,))), f.let("row", New((m + 1,)))
+        f.set(before, New((m + 1,)))
+        f.set(row, New((m + 1,)))
         with f.loop("j", 1, m + 1) as j:
             f.set(before[j], before[j - 1] + edge + 0.3)
     with f.loop("i", 1, n + 1) as i:

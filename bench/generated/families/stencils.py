@@ -231,7 +231,7 @@ def draw(d: Draw) -> Drawn:
     title = f"{title}, {dimensions}-D, order {order}, {grid.boundary}"
     points = d.lengths((order + 3) ** dimensions, 2000, 60000)
     steps = lengths(3, max(4, min(400, round(3e6 / (points["full"] * work)))))
-    sides = {size: round(count ** (1.0 / dimensions)) for size, count in points.items()}
+    sides: Lengths = {size: round(count ** (1.0 / dimensions)) for size, count in points.items()}
     return Drawn(title, _functions(plan), _inputs(plan, sides, steps), _some_active(d, plan.active))
 
 
