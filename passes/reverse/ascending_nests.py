@@ -6,7 +6,7 @@ Output  the same function.
 Method  A reversed loop counts down. Its iterations commute if they hand on nothing but sums, and what one loads, clears
         or stores no other accesses. Additions to shadows commute. Where addresses have to be compared, code in front
         of the loop does so, once for all of its iterations, and decides which way they go.
-Why     Rows that are visited one before the other, each of them upwards, are no stream: the processor does not fetch
+Why     Rows that are visited one before the other, each of them upwards, surprise the processor, which does not fetch
         ahead what it has put on the tape. Of a tape larger than its caches it waits for every row.
 Limit   counted loops without calls, whose slots on the stack are sums, or are written before they are read.
 
