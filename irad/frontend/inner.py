@@ -15,7 +15,7 @@ from numba import njit
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.untyped_passes import RewriteSemanticConstants
-from numba.extending import register_jitable
+from numba.extending import overload
 
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
@@ -53,16 +53,21 @@ class _InnerDispatcher(internals.EntrylessDispatcher):
     """An inner function that may have rules, or be called by name; from Python by way of another function."""
 
     def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
-        """A function that calls it, for Python."""
-        names = ", ".join(inspect.signature(self.py_func).parameters)
-        source = f"def call({names}):\n    return irad_callee({names})\n"
-        call = function_from("call", source, "irad inner", {"irad_callee": self})
-        call.__defaults__ = self.py_func.__defaults__
-        compiled: Callable[..., Any] = njit(call)
-        return compiled
+        """What Python calls: a function that calls it."""
+        found: Callable[..., Any] | None = self.__dict__.get(_CALLER)
+        if found is None:
+            names = ", ".join(inspect.signature(self.py_func).parameters)
+            source = f"def call({names}):\n    return irad_callee({names})\n"
+            call = function_from("call", source, "irad inner", {"irad_callee": self})
+            call.__defaults__ = self.py_func.__defaults__
+            found = self.__dict__[_CALLER] = njit(call)
+        return found
 
 
-def inner(function: Any = None, **options: Any) -> Any:
+_CALLER: Final = "_irad_caller_from_python"
+
+
+def inner_njit(function: Any = None, **options: Any) -> Any:
     """Decorates an inner function, like `numba.njit`: it can have rules, and be passed to functions.
 
     Args:
@@ -70,7 +75,7 @@ def inner(function: Any = None, **options: Any) -> Any:
         options: of `numba.njit`.
     """
     if function is None:
-        return lambda function: inner(function, **options)
+        return lambda function: inner_njit(function, **options)
     return _InnerDispatcher(function, targetoptions={**_NO_ENTRY, **options}, pipeline_class=_InnerCompiler)
 
 
@@ -78,4 +83,18 @@ def inner_jitable(function: Any = None, **options: Any) -> Any:
     """Decorates an inner function, like `numba.extending.register_jitable`: Python calls it as it is."""
     if function is None:
         return lambda function: inner_jitable(function, **options)
-    return register_jitable(no_cfunc_wrapper=True, pipeline_class=_InnerCompiler, **options)(function)
+    inner_overload(function, strict=False, **options)(lambda *_, **__: function)
+    return function
+
+
+def inner_overload(function: Any, *, strict: bool = True, prefer_literal: bool = False, **options: Any) -> Any:
+    """Decorates what says how compiled code calls a function, like `numba.extending.overload`: that is inner code.
+
+    Args:
+        function: what is called.
+        strict: as of Numba's.
+        prefer_literal: as of Numba's.
+        options: of `numba.njit`.
+    """
+    made = {**_NO_ENTRY, "pipeline_class": _InnerCompiler, **options}
+    return overload(function, jit_options=made, strict=strict, prefer_literal=prefer_literal)

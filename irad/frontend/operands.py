@@ -10,10 +10,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import HERE, SignatureError
+from irad.frontend.inner import inner_overload
 
 
 def floats(name: str, *arrays: Any) -> Any:
@@ -116,7 +116,7 @@ def _converted(array: Any, to: Any) -> Any:
     raise NotImplementedError("for compiled code")
 
 
-@overload(_converted)
+@inner_overload(_converted)
 def _compiled_converted(array, to):  # type: ignore[no-untyped-def]
     if _is_none(array):
         return lambda array, to: None
@@ -151,7 +151,7 @@ _CONVERTERS: Final = (
 
 
 def _promoting(function: Any, kinds: str, promote: _Promote) -> None:
-    @overload(function, prefer_literal=True)
+    @inner_overload(function, prefer_literal=True)
     def compiled(name, *arrays):  # type: ignore[no-untyped-def]
         if not isinstance(name, types.StringLiteral):
             return None
@@ -164,7 +164,7 @@ _promoting(inexact, "biufc", _as_linear_algebra)
 _promoting(numbers, "biufc", _as_array_library)
 
 
-@overload(real, prefer_literal=True)
+@inner_overload(real, prefer_literal=True)
 def _compiled_real(name, x):  # type: ignore[no-untyped-def]
     if isinstance(types.unliteral(x), types.Float) and x.bitwidth > 16:
         return lambda name, x: x
@@ -178,7 +178,7 @@ def _compiled_real(name, x):  # type: ignore[no-untyped-def]
     return lambda name, x: np.float64(x)
 
 
-@overload(require, prefer_literal=True)
+@inner_overload(require, prefer_literal=True)
 def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
     for each in arrays:
         if not _is_none(each):
@@ -186,7 +186,7 @@ def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
     return lambda name, kinds, *arrays: None
 
 
-@overload(require_axes, prefer_literal=True)
+@inner_overload(require_axes, prefer_literal=True)
 def _compiled_require_axes(name, count, *arrays):  # type: ignore[no-untyped-def]
     for each in arrays:
         if isinstance(each, types.Array) and each.ndim != count.literal_value:
@@ -200,7 +200,7 @@ def _compiled_require_axes(name, count, *arrays):  # type: ignore[no-untyped-def
     return lambda name, count, *arrays: None
 
 
-@overload(whole, prefer_literal=True)
+@inner_overload(whole, prefer_literal=True)
 def _compiled_whole(name, number):  # type: ignore[no-untyped-def]
     if not isinstance(types.unliteral(number), types.Integer):
         raise SignatureError(

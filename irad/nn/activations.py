@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats, real
 from irad.nn.shapes import Array, around, with_size
 
@@ -28,7 +27,7 @@ def of_elements(f, x, *parameters):
     raise NotImplementedError("for compiled code")
 
 
-@overload(of_elements)
+@inner_overload(of_elements)
 def _of_elements(f, x, *parameters):
     name = f.dispatcher.py_func.__name__  # a literal in what follows, for messages
 
@@ -70,7 +69,7 @@ _GELU = math.sqrt(2.0 / math.pi)
 _SELU, _SELU_SLOPE = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _sigmoid(x):
     if x >= 0.0:
         return 1.0 / (1.0 + math.exp(-x))
@@ -442,11 +441,11 @@ def glu(x: Array, axis: int = -1) -> Array:
     return y
 
 
-@inner
+@inner_njit
 def _refuse_biases(biases, channels):
     raise FormattedValueError("bias_act: {} biases for {} channels", biases, channels)
 
 
-@inner
+@inner_njit
 def _refuse_halves(along):
     raise FormattedValueError("glu: {} elements have no halves", along)

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 import irad
 from irad.errors import HERE, SignatureError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.products import gemm
 from irad.nn.shapes import Array
@@ -29,7 +28,7 @@ from irad.rules import AugmentedReturn, is_active
 QUERIES, KEYS = 64, 256  # of a tile, which with its operands stays in the cache of a core
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _exponentials(tile, shifts, rows, columns):
     """Replaces scores by exp(score − shift of the row)."""
     for i in range(rows):
@@ -68,20 +67,20 @@ def _exponentials_forward(config, tile, shifts, rows, columns):
 
 
 @irad.rules.inactive
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _raise_tops(tops, tile, rows, columns):
     """Raises the largest score of each query to those of a tile. That these are subtracted changes no result."""
     for i in range(rows):
         tops[i] = max(tops[i], largest(tile[i, :columns]))
 
 
-@inner
+@inner_njit
 def _place(x, n, h, token):
     """The number of the first element of a token."""
     return ((n * x.shape[1] + h) * x.shape[2] + token) * x.shape[3]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _scores(tile, q, k, bias, mask, where, rows, columns, causal):
     """Fills a tile; ``where`` is (sample, head, first query, first key)."""
     n, h, first, start = where
@@ -103,13 +102,13 @@ def _scores(tile, q, k, bias, mask, where, rows, columns, causal):
                 row[j] = -np.inf
 
 
-@inner
+@inner_njit
 def _count_of_keys(k, first, rows, causal):
     """Number of keys, from the first on, that some of these queries see."""
     return min(k.shape[2], first + rows) if causal else k.shape[2]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def attend(q, k, v, bias, mask, causal):
     """The sums of values, and for each query the logarithm of the sum of exponentials of its scores."""
     batch, heads, queries, width = q.shape[0], q.shape[1], q.shape[2], v.shape[3]
@@ -135,7 +134,7 @@ def attend(q, k, v, bias, mask, causal):
     return out, logarithms
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_tile(part, tile, tops, sums, rows, columns):
     """Scores become weights; sums of before are scaled to the new largest scores."""
     before = tops.copy()
@@ -153,7 +152,7 @@ def _add_tile(part, tile, tops, sums, rows, columns):
         sums[i] += sum_of(tile[i, :columns])
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _divide(part, logarithms, tops, sums):
     """Sums become means. Queries that see no key have zeros, and an infinite logarithm, which makes weights zero."""
     for i in range(part.shape[0]):
@@ -166,7 +165,7 @@ def _divide(part, logarithms, tops, sums):
                 part[i, d] /= sums[i]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_cotangents(shadows, wanted, cotangent, kept, causal):
     """Adds the cotangents of queries, keys, values and biases, of those that are wanted."""
     q, k, _, _, bias, mask, _, _ = kept
@@ -181,7 +180,7 @@ def _add_cotangents(shadows, wanted, cotangent, kept, causal):
                     _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows, columns)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows, columns):
     """Adds the contribution of a tile of scores, which become weights."""
     q, k, v, out, bias, _, logarithms, means = kept
@@ -230,7 +229,7 @@ def _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows
         gemm(True, False, columns, depth, rows, 1.0, changes, 0, KEYS, q, at_q, depth, 1.0, shadows[1], at_k, depth)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _products_of_rows(x, y):
     """⟨x, y⟩ along the last axis, for arrays with four axes."""
     out = np.empty(x.shape[:3], x.dtype)
@@ -317,7 +316,7 @@ def dot_product_attention(
     return attend(scaled, k, v, added, kept, causal)[0]
 
 
-@inner
+@inner_njit
 def _check(q, k, v):
     if q[0] != k[0] or q[0] != v[0] or q[1] != k[1] or q[1] != v[1]:
         raise ValueError("dot_product_attention: queries, keys and values differ in batch or heads")
@@ -332,7 +331,7 @@ def _check_mask(mask):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_check_mask)
+@inner_overload(_check_mask)
 def _compiled_check_mask(mask):
     if isinstance(mask, types.Array) and not isinstance(mask.dtype, types.Boolean):
         raise SignatureError(
@@ -344,7 +343,7 @@ def _compiled_check_mask(mask):
     return lambda mask: None
 
 
-@inner
+@inner_njit
 def _check_scores(shape, size, q, k):
     """Refuses a bias or mask that does not fit: it has the sizes of the scores, or 1; empty ones are none."""
     fits = shape[0] in (1, q[0]) and shape[1] in (1, q[1]) and shape[2] in (1, q[2]) and shape[3] == k[2]
@@ -352,7 +351,7 @@ def _check_scores(shape, size, q, k):
         raise ValueError("dot_product_attention: a bias or mask has not the shape of the scores")
 
 
-@inner
+@inner_njit
 def _times(q, scale):
     out = np.empty_like(q)
     for n in range(q.shape[0]):
@@ -367,7 +366,7 @@ def _factor(scale, size):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_factor)
+@inner_overload(_factor)
 def _compiled_factor(scale, size):
     if isinstance(scale, types.NoneType | types.Omitted):
         return lambda scale, size: 1.0 / math.sqrt(max(size, 1))
@@ -379,7 +378,7 @@ def _or_none(x, like):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_or_none)
+@inner_overload(_or_none)
 def _compiled_or_none(x, like):
     if isinstance(x, types.NoneType | types.Omitted):
         dtype = types.bool_ if isinstance(like, types.Boolean) else like

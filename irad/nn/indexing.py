@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 import irad
 from irad.frontend.formatted import FormattedIndexError, FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats, require
 from irad.nn.shapes import Array, with_size
 from irad.rules import AugmentedReturn, is_active
@@ -96,7 +95,7 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
 
 
 @irad.rules.inactive
-@inner
+@inner_njit
 def _operation_of(op):
     """The number of an operation; comparing strings is nothing to differentiate."""
     for number in range(len(_NAMES)):
@@ -106,7 +105,7 @@ def _operation_of(op):
 
 
 @irad.rules.inactive
-@inner
+@inner_njit
 def _check_rows(rows, width, indices, width_into):
     if rows != indices or width != width_into:
         raise FormattedValueError(
@@ -119,7 +118,7 @@ def _rows_of(dst, src):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_rows_of)
+@inner_overload(_rows_of)
 def _compiled_rows_of(dst, src):
     if isinstance(dst, types.Integer):
         return lambda dst, src: (dst, floats("scatter", src))
@@ -130,7 +129,7 @@ def _start(operation, dst, src):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_start)
+@inner_overload(_start)
 def _compiled_start(operation, dst, src):
     if isinstance(dst, types.Array):
         return lambda operation, dst, src: dst
@@ -142,12 +141,12 @@ def _own(start, dst):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_own)
+@inner_overload(_own)
 def _compiled_own(start, dst):
     return (lambda start, dst: start.copy()) if isinstance(dst, types.Array) else (lambda start, dst: start)
 
 
-@inner
+@inner_njit
 def _width(shape):
     """The size of a row."""
     width = 1
@@ -156,14 +155,14 @@ def _width(shape):
     return width
 
 
-@inner
+@inner_njit
 def _check(indices, count):
     for k in range(indices.size):
         if indices[k] < 0 or indices[k] >= count:
             raise FormattedIndexError("index {} at position {} is out of range for {} rows", indices[k], k, count)
 
 
-@inner
+@inner_njit
 def _divided(rows, indices, count):
     """Rows, each divided by how many have its index."""
     _check(indices, count)
@@ -179,7 +178,7 @@ def _divided(rows, indices, count):
 # ------------------------------------------------------------------------------------------------------------- sums
 
 
-@inner
+@inner_njit
 def _add_from(out, src, indices):
     """``out[k] += src[indices[k]]``."""
     _check(indices, src.shape[0])
@@ -189,7 +188,7 @@ def _add_from(out, src, indices):
             out[k, j] += src[row, j]
 
 
-@inner
+@inner_njit
 def _add_at(out, src, indices, factor):
     """``out[indices[k]] += factor · src[k]``."""
     _check(indices, out.shape[0])
@@ -200,7 +199,7 @@ def _add_at(out, src, indices, factor):
             out[row, j] += scale * src[k, j]
 
 
-@inner
+@inner_njit
 def _add_scaled_from(out, src, indices, factor):
     if factor == 1.0:
         _add_from(out, src, indices)
@@ -258,7 +257,7 @@ irad.rules.inactive_arg(_add_at, "factor")
 # ------------------------------------------------------------------------------------------------- other operations
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _fold(op, dst, src, indices):
     """The destination with all rows of the source multiplied in, or the largest, …: a new array."""
     _check(indices, dst.shape[0])
@@ -278,7 +277,7 @@ def _fold(op, dst, src, indices):
     return out
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _weights(op, dst, src, indices, of_dst, of_src):
     """The derivatives of each element of the result by what it is made of: of the destination, and of the source.
 
@@ -291,7 +290,7 @@ def _weights(op, dst, src, indices, of_dst, of_src):
     return _weights_of_extremum(_fold(op, dst, src, indices), dst, src, indices, of_dst, of_src)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _weights_of_product(dst, src, indices, of_src):
     d_src, after = np.empty_like(src), np.ones_like(dst)
     if of_src:
@@ -308,7 +307,7 @@ def _weights_of_product(dst, src, indices, of_src):
     return after, d_src
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _weights_of_quotient(dst, src, indices, of_src):
     d_src, divisor = np.empty_like(src), np.ones_like(dst)
     for k in range(indices.size):
@@ -321,7 +320,7 @@ def _weights_of_quotient(dst, src, indices, of_src):
     return dst.dtype.type(1.0) / divisor, d_src
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _weights_of_extremum(out, dst, src, indices, of_dst, of_src):
     d_dst, d_src = np.zeros_like(dst), np.zeros_like(src)
     counts = np.zeros(dst.shape, np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import irad
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 from irad.rules import AugmentedReturn, is_active
 
 
@@ -52,7 +52,7 @@ of elements as of cells, linearly so that the first and last elements stay in th
 since Numba would compile everything once more for each literal."""
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _source(kind, margin, o, size, size_out):
     """Two elements of the input, −1 for none, and the weight of the second: those that make element ``o``."""
     if kind >= NEAREST:
@@ -68,7 +68,7 @@ def _source(kind, margin, o, size, size_out):
     return i, i, 0.0
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _between(kind, o, size, size_out):
     """In integers, so that no rounding decides which elements these are."""
     if kind == NEAREST:
@@ -82,7 +82,7 @@ def _between(kind, o, size, size_out):
     return i, min(i + 1, size - 1), (over % under) / under
 
 
-@inner
+@inner_njit
 def _sources(settings, size, size_out):
     first, second, weight = np.empty(size_out, np.int64), np.empty(size_out, np.int64), np.empty(size_out)
     for o in range(size_out):
@@ -90,7 +90,7 @@ def _sources(settings, size, size_out):
     return first, second, weight
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def add_along(y, x, settings):
     """``y`` += the elements of x that it is made of, along the middle axis."""
     first, second, weight = _sources(settings, x.shape[1], y.shape[1])
@@ -106,7 +106,7 @@ def add_along(y, x, settings):
                     y[b, o, a] += rest * x[b, i, a] + w * x[b, j, a]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def add_back(x, y, settings):
     """The transpose: adds each element of y to those elements of x."""
     first, second, weight = _sources(settings, x.shape[1], y.shape[1])

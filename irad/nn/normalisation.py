@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 import irad
 from irad.errors import HERE, SignatureError
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner, inner_jitable
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.nn.vector_math import sum_of
@@ -150,7 +149,7 @@ def batchnorm(
     return _scaled(x.reshape(x.shape[0], channels, space), factor, shift).reshape(x.shape)
 
 
-@inner
+@inner_njit
 def _in_training(x, space, running_mean, running_var, weight, bias, momentum, eps):
     batch, channels = x.shape[0], x.shape[1]
     if space == 1:  # the elements of a channel become neighbours
@@ -183,7 +182,7 @@ def _uses_own(training, running_mean):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_uses_own)
+@inner_overload(_uses_own)
 def _compiled_uses_own(training, running_mean):
     if isinstance(running_mean, types.NoneType | types.Omitted):
         return lambda training, running_mean: True
@@ -195,7 +194,7 @@ def _move(running, found, momentum, factor):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_move)
+@inner_overload(_move)
 def _compiled_move(running, found, momentum, factor):
     if isinstance(running, types.NoneType | types.Omitted):
         return lambda running, found, momentum, factor: None
@@ -221,7 +220,7 @@ def _each(values, x, count, repeats, default):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_each)
+@inner_overload(_each)
 def _compiled_each(values, x, count, repeats, default):
     if isinstance(values, types.NoneType | types.Omitted):
         return lambda values, x, count, repeats, default: np.full(count * repeats, x.dtype.type(default))
@@ -241,27 +240,27 @@ def _compiled_each(values, x, count, repeats, default):
     return compiled
 
 
-@inner
+@inner_njit
 def _refuse_axes(axes, count):
     raise FormattedValueError("layernorm: {} axes of an array with {}", axes, count)
 
 
-@inner
+@inner_njit
 def _refuse_groups(channels, groups):
     raise FormattedValueError("groupnorm: {} channels cannot be divided into {} groups", channels, groups)
 
 
-@inner
+@inner_njit
 def _refuse_few(count):
     raise FormattedValueError("batchnorm: {} elements in a channel; in training there must be two or more", count)
 
 
-@inner
+@inner_njit
 def _refuse_size(size, wanted):
     raise FormattedValueError("{} weights, biases or statistics where there must be {}", size, wanted)
 
 
-@inner
+@inner_njit
 def _scaled(x, factor, shift):
     """Each channel times its factor plus its shift."""
     y = np.empty_like(x)
@@ -275,7 +274,7 @@ def _scaled(x, factor, shift):
 # ----------------------------------------------------------------------------------------------------------- kernel
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _mean_of(x, g):
     """The mean of a group; pieces are added up in double precision."""
     total = 0.0
@@ -284,7 +283,7 @@ def _mean_of(x, g):
     return x.dtype.type(total / (x.shape[0] * x.shape[2]))
 
 
-@inner(fastmath={"reassoc"}, error_model="numpy")
+@inner_njit(fastmath={"reassoc"}, error_model="numpy")
 def _squares(row, mean):
     total = row.dtype.type(0.0)
     for i in range(row.size):
@@ -292,7 +291,7 @@ def _squares(row, mean):
     return total
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _variance_of(x, g, mean):
     total = 0.0
     for o in range(x.shape[0]):
@@ -300,13 +299,13 @@ def _variance_of(x, g, mean):
     return x.dtype.type(total / (x.shape[0] * x.shape[2]))
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _first(g, x, weight):
     """The number of the weight of the first element of a group."""
     return (g * x.shape[2]) % weight.size
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _normalise(x, weight, bias, eps):
     """The normalised array, the means of the groups and their variances."""
     y, mean, variance = np.empty_like(x), np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
@@ -323,7 +322,7 @@ def _normalise(x, weight, bias, eps):
     return y, mean, variance
 
 
-@inner(fastmath={"reassoc"}, error_model="numpy")
+@inner_njit(fastmath={"reassoc"}, error_model="numpy")
 def _sums(row, cotangent, weights, mean, inverse):
     """Sums over a piece of the cotangents of the normalised elements, and of these times the elements."""
     plain, weighted = row.dtype.type(0.0), row.dtype.type(0.0)
@@ -334,7 +333,7 @@ def _sums(row, cotangent, weights, mean, inverse):
     return plain, weighted
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_to_parameters(dweight, dbias, cotangent, x, mean, inverse, has_weight, has_bias):
     """Adds the cotangents of weights and of biases."""
     for g in range(x.shape[1]):
@@ -351,7 +350,7 @@ def _add_to_parameters(dweight, dbias, cotangent, x, mean, inverse, has_weight, 
                     biases[i] += change[i]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_to_elements(dx, cotangent, x, weight, mean, inverse):
     """Adds the cotangent of the normalised elements to the one of ``x``."""
     count = x.shape[0] * x.shape[2]
@@ -369,7 +368,7 @@ def _add_to_elements(dx, cotangent, x, weight, mean, inverse):
                 target[i] += inverse[g] * (change[i] * weights[i] - middle - place * slope)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _eps_cotangent(cotangent, x, weight, mean, inverse):
     """Cotangent of ``eps``, which is added to the variances."""
     total = 0.0
@@ -382,7 +381,7 @@ def _eps_cotangent(cotangent, x, weight, mean, inverse):
     return total
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_statistics_gradient(dx, x, mean, dmean, dvariance):
     """Adds the cotangent that reaches the elements through the means and the variances."""
     part = x.dtype.type(1.0 / (x.shape[0] * x.shape[2]))

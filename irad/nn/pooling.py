@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 import irad
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.public import Setting, shape_like, with_three
@@ -102,14 +101,14 @@ def _steps(k, stride, axes):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_steps)
+@inner_overload(_steps)
 def _compiled_steps(k, stride, axes):
     if isinstance(stride, types.NoneType | types.Omitted):
         return lambda k, stride, axes: triple(k, axes)
     return lambda k, stride, axes: triple(stride, axes)
 
 
-@inner
+@inner_njit
 def _powers(x, p, factor):
     """``(factor · |x|) ** p``, with derivative zero where x is zero."""
     y = np.zeros(x.shape, x.dtype)
@@ -121,7 +120,7 @@ def _powers(x, p, factor):
     return y
 
 
-@inner
+@inner_njit
 def _check_windows(sizes, windows):
     """Refuses windows without an element of the image: in the first and in the last along each axis."""
     counts = sizes_of_output(sizes, windows[0], windows[1], windows[2], (1, 1, 1))
@@ -131,7 +130,7 @@ def _check_windows(sizes, windows):
             _refuse_window(windows[0][d], windows[2][2 * d], windows[2][2 * d + 1], sizes[d])
 
 
-@inner
+@inner_njit
 def _refuse_window(window, before, after, size):
     raise FormattedValueError(
         "maxpool: a window of {} lies wholly in the padding of {} before and {} after {} elements",
@@ -142,7 +141,7 @@ def _refuse_window(window, before, after, size):
     )
 
 
-@inner
+@inner_njit
 def _range(o, axis, windows, size):
     """First and last element, exclusive, of a window along an axis."""
     start = o * windows[1][axis] - windows[2][2 * axis]
@@ -152,7 +151,7 @@ def _range(o, axis, windows, size):
 # ---------------------------------------------------------------------------------------------------------- maximum
 
 
-@inner
+@inner_njit
 def _largest_in(x, o0, o1, o2, windows):
     """The largest element of a window, NaN if there is one in it, and how many there are that are as large."""
     lo0, hi0 = _range(o0, 0, windows, x.shape[0])
@@ -169,7 +168,7 @@ def _largest_in(x, o0, o1, o2, windows):
     return top, count
 
 
-@inner
+@inner_njit
 def _maxima(x, windows):
     sizes = sizes_of_output(x.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
     y = np.empty((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
@@ -182,7 +181,7 @@ def _maxima(x, windows):
     return y
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _follow_maxima(x, change_x, change_y, windows, is_forward):
     """Adds the change of y to that of the elements that y is, in equal parts; or forwards from those to y."""
     for n in range(x.shape[0]):
@@ -231,7 +230,7 @@ def _maxima_forward(config, x, windows):
 # ------------------------------------------------------------------------------------------------------------- mean
 
 
-@inner
+@inner_njit
 def _follow_means(x, y, windows, is_forward):
     """Adds to y the means of x, or to x the adjoint of that."""
     taps = windows[0]
@@ -256,12 +255,12 @@ def _follow_means(x, y, windows, is_forward):
                             y[n, c, o0, o1, o2] += part * total
 
 
-@inner
+@inner_njit
 def _add_means(y, x, windows):
     _follow_means(x, y, windows, True)
 
 
-@inner
+@inner_njit
 def _add_spread(x, y, windows):
     _follow_means(x, y, windows, False)
 

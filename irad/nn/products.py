@@ -11,7 +11,7 @@ from numba.np.linalg import check_blas_return, ensure_blas, get_blas_kind
 
 import irad
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner, inner_jitable
+from irad.frontend.inner import inner_jitable, inner_njit
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, is_active
@@ -138,7 +138,7 @@ def _put_products(out, a, b, transpose_a, transpose_b, keep):
         )
 
 
-@inner
+@inner_njit
 def _mul(a, b, transpose_a, transpose_b):
     batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
     out = np.empty((batch, m, n), a.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 import irad
-from irad.frontend.inner import inner, inner_jitable
+from irad.frontend.inner import inner_jitable, inner_njit
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, in_lanes, is_active
@@ -52,7 +52,7 @@ def _size(shape, per_channel):
     return count, repeats
 
 
-@inner
+@inner_njit
 def _mask(count, p):
     mask = np.empty(count, np.bool_)
     for i in range(count):
@@ -60,7 +60,7 @@ def _mask(count, p):
     return mask
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _masked(x, mask, p):
     """Kept elements divided by 1 − p; dropped ones are 0, also if they were infinite or NaN."""
     y = np.zeros_like(x)
@@ -72,7 +72,7 @@ def _masked(x, mask, p):
     return y
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_masked(sum_, x, mask, p):
     factor = x.dtype.type(1.0 / (1.0 - p))
     for i in range(x.shape[0]):
@@ -81,7 +81,7 @@ def _add_masked(sum_, x, mask, p):
                 sum_[i, j] += x[i, j] * factor
 
 
-@inner
+@inner_njit
 def _dropped(x, p):
     return _masked(x, _mask(x.shape[0], p), p)
 

@@ -16,10 +16,10 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numpy.typing import NDArray
 
 from irad.frontend.formatted import FormattedIndexError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 
 
-@inner
+@inner_njit
 def around(shape, axis):
     """Product of the sizes before an axis, size of the axis, product of those after it.
 
@@ -40,19 +40,19 @@ def around(shape, axis):
     return before, along, after
 
 
-@inner
+@inner_njit
 def _refuse_axis(axis, count):
     raise FormattedIndexError("axis {} of an array with {} axes", axis, count)
 
 
-@inner
+@inner_njit
 def with_size(shape, axis, size):
     """The shape with another size along an axis that it has."""
     place = axis + len(shape) if axis < 0 else axis
     return tuple_setitem(shape, place, size)
 
 
-@inner
+@inner_njit
 def as_rows(x):
     """Of (before, along, after) the rows along the middle axis, as a matrix: a view where nothing comes after."""
     before, along, after = x.shape
@@ -66,7 +66,7 @@ def as_rows(x):
     return rows.reshape(before * after, along)
 
 
-@inner
+@inner_njit
 def from_rows(rows, shape):
     """The array of shape (before, along, after) that has these rows: a view where nothing comes after."""
     before, along, after = shape
@@ -81,7 +81,7 @@ def from_rows(rows, shape):
     return x
 
 
-@inner
+@inner_njit
 def add_to(x, y):
     """``x`` += y, for contiguous arrays of one shape."""
     target, source = x.ravel(), y.ravel()
@@ -89,7 +89,7 @@ def add_to(x, y):
         target[i] += source[i]
 
 
-@inner
+@inner_njit
 def overwrite(x, y):
     """``x`` = y, for contiguous arrays of one shape; an assignment to a slice also compiles what refuses others."""
     target, source = x.ravel(), y.ravel()

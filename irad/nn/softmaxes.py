@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 import irad
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array, add_to, around, as_rows, from_rows, overwrite, with_size
 from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
@@ -73,7 +73,7 @@ def logsumexp(x: Array, axis: int = -1) -> Array:
     return _logsumexp(x.reshape(around(x.shape, axis))).reshape(with_size(x.shape, axis, 1))
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _log_of_sum(x, top, total):
     """The logarithm of the sum of exp x, by what `_row_exponentials` returns."""
     if top != np.inf:
@@ -84,7 +84,7 @@ def _log_of_sum(x, top, total):
     return top
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _row_exponentials(y, x):
     """``y`` = exp(x − max x), and returns max x, or zero where that is minus infinity, and the sum of y."""
     top = largest(x)
@@ -95,14 +95,14 @@ def _row_exponentials(y, x):
     return top, sum_of(y)
 
 
-@inner
+@inner_njit
 def _softmax(x):
     y = np.empty_like(x)
     _put_softmax(y, x)
     return y
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _put_softmax(y, x):
     """Overwrites an array, which the reverse sweep so may read again unless the caller has written to it."""
     rows = as_rows(x)
@@ -116,7 +116,7 @@ def _put_softmax(y, x):
         overwrite(y, from_rows(out, x.shape))
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _logsumexp(x):
     rows = as_rows(x)
     work, y = np.empty(rows.shape[1], x.dtype), np.empty(rows.shape[0], x.dtype)
@@ -126,7 +126,7 @@ def _logsumexp(x):
     return y.reshape(x.shape[0], 1, x.shape[2])
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _logsoftmax(x):
     rows = as_rows(x)
     y = np.empty_like(rows)
@@ -138,7 +138,7 @@ def _logsoftmax(x):
     return from_rows(y, x.shape)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _slopes(x):
     """The derivative of logsumexp: softmax, but zero beside infinity."""
     y = _softmax(x)
@@ -151,7 +151,7 @@ def _slopes(x):
     return y
 
 
-@inner
+@inner_njit
 def _is_infinite(x):
     """True if the sum of a row is plus infinity."""
     found = False
@@ -162,7 +162,7 @@ def _is_infinite(x):
     return found
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _times_jacobian(y, v):
     """``y`` · (v − ⟨y, v⟩) along the middle axis: the Jacobian of softmax, which is symmetric, times v."""
     y_rows, v_rows = as_rows(y), as_rows(v)
@@ -174,7 +174,7 @@ def _times_jacobian(y, v):
     return from_rows(out, y.shape)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _move_times_jacobian(sum_, y, v):
     """Adds that to an array, and clears v: in one pass where rows are neighbours."""
     if y.shape[2] != 1:
@@ -189,7 +189,7 @@ def _move_times_jacobian(sum_, y, v):
             v_rows[i, j] = 0.0
 
 
-@inner
+@inner_njit
 def _sum_of_products(x, y):
     """⟨x, y⟩ along the middle axis, which stays with size one."""
     out = np.zeros((x.shape[0], 1, x.shape[2]), x.dtype)
@@ -200,7 +200,7 @@ def _sum_of_products(x, y):
     return out
 
 
-@inner
+@inner_njit
 def _sums(x):
     """Sums along the middle axis, which stays with size one."""
     out = np.zeros((x.shape[0], 1, x.shape[2]), x.dtype)
@@ -211,7 +211,7 @@ def _sums(x):
     return out
 
 
-@inner
+@inner_njit
 def _add_scaled(sum_, y, scale):
     """Adds y · scale, where scale has size one along the middle axis."""
     for i in range(y.shape[0]):

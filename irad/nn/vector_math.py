@@ -13,9 +13,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 
 _DOUBLE = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 _SINGLE = tuple(np.float32(1.0 / math.factorial(k)) for k in range(7, -1, -1))
@@ -32,7 +31,7 @@ def exp_of_negative(x):
     raise NotImplementedError("for compiled code")
 
 
-@overload(exp_of_negative)
+@inner_overload(exp_of_negative)
 def _exp_of_negative(x):
     return _exp_single if x.bitwidth == 32 else _exp_double
 
@@ -61,7 +60,7 @@ def _exp_single(x):
     return _SINGLE_ZERO if x < _SINGLE_LOWEST else total * power.view(np.float32)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def largest(row):
     """The largest element of a contiguous row; minus infinity without any. With a NaN it may be anything.
 
@@ -74,7 +73,7 @@ def _largest(row):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_largest)
+@inner_overload(_largest)
 def _compiled_largest(row):
     integer: Any = np.int32 if row.dtype.bitwidth == 32 else np.int64
     floating = np.float32 if row.dtype.bitwidth == 32 else np.float64
@@ -92,7 +91,7 @@ def _compiled_largest(row):
     return compiled
 
 
-@inner(fastmath={"reassoc"}, error_model="numpy")
+@inner_njit(fastmath={"reassoc"}, error_model="numpy")
 def inner_product(x, y):
     """Sum of the products of two rows of one type, in any order."""
     total = x.dtype.type(0.0)
@@ -101,7 +100,7 @@ def inner_product(x, y):
     return total
 
 
-@inner(fastmath={"reassoc"}, error_model="numpy")
+@inner_njit(fastmath={"reassoc"}, error_model="numpy")
 def sum_of(x):
     """Sum of a row, in any order."""
     total = x.dtype.type(0.0)

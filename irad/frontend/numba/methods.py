@@ -84,7 +84,7 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
 
 
 def _take(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> object:
-    """Puts Numba's code of an inner function with a rule into the private table: it is run, not differentiated."""
+    """Puts code by Numba of an inner function with a rule into the private table: it is run, not differentiated."""
     with shadow.suspended(), ConfigStack().enter(shadow.flags_of_user()):
         self.compile(arguments)
     compiled = _specialisation(self, arguments)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner_jitable
+from irad.frontend.inner import inner_jitable, inner_overload
 
 _ZERO, _ONE = np.int64(0), np.int64(1)  # literals would make tuples of mixed types
 
@@ -71,7 +70,7 @@ def triple(value, count):
     raise NotImplementedError("for compiled code")
 
 
-@overload(triple)
+@inner_overload(triple)
 def _triple(value, count):
     n = len(count)
     if isinstance(value, types.Integer):
@@ -97,7 +96,7 @@ def paddings(value, count):
     raise NotImplementedError("for compiled code")
 
 
-@overload(paddings)
+@inner_overload(paddings)
 def _paddings(value, count):
     n = len(count)
     if isinstance(value, types.Integer):

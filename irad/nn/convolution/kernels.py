@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 import irad
-from irad.frontend.inner import inner, inner_jitable
+from irad.frontend.inner import inner_jitable, inner_njit
 from irad.nn.convolution.geometry import shift_of, valid
 from irad.nn.products import gemm
 from irad.nn.shapes import add_to
@@ -396,19 +396,19 @@ def _lent(slot, size):
     return slot.state
 
 
-@inner
+@inner_njit
 def add_conv(y, x, w, settings, room):
     """``y`` += x ∗ w."""
     _add(TO_OUTPUT, x, w, y, settings, room)
 
 
-@inner
+@inner_njit
 def add_data(x, y, w, settings, room):
     """``x`` += adjoint of the convolution by x, of y and w."""
     _add(TO_INPUT, x, w, y, settings, room)
 
 
-@inner
+@inner_njit
 def add_filter(w, x, y, settings, room):
     """``w`` += adjoint of the convolution by w, of x and y."""
     _add(TO_FILTER, x, w, y, settings, room)
@@ -456,27 +456,27 @@ def _register(add, room_of, add_to_left, add_to_right):
         return StatefulRule(augmented_primal, reverse, lambda: np.empty(0, dtype), forward)
 
 
-@inner
+@inner_njit
 def _filter_of(w, cotangent, x, settings, room):
     add_filter(w, x, cotangent, settings, room)
 
 
-@inner
+@inner_njit
 def _output_of_data(y, cotangent, w, settings, room):
     add_conv(y, cotangent, w, settings, room)
 
 
-@inner
+@inner_njit
 def _data_of_filter(x, cotangent, y, settings, room):
     add_data(x, y, cotangent, settings, room)
 
 
-@inner
+@inner_njit
 def _filter_of_data(w, cotangent, y, settings, room):
     add_filter(w, cotangent, y, settings, room)
 
 
-@inner
+@inner_njit
 def _output_of_filter(y, cotangent, x, settings, room):
     add_conv(y, x, cotangent, settings, room)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.kernels import gather_columns, scatter_columns
@@ -145,12 +145,12 @@ def pixel_unshuffle(x: Array, r: int) -> Array:
     return unfold(x, r, r).reshape(shape)
 
 
-@inner
+@inner_njit
 def _count(sizes):
     return sizes[0] * sizes[1] * sizes[2]
 
 
-@inner
+@inner_njit
 def _refuse_windows(found_samples, found_rows, found_windows, samples, rows, windows):
     raise FormattedValueError(
         "fold: an array of shape ({}, {}, {}); for these settings it must be ({}, {}, {})",
@@ -163,22 +163,22 @@ def _refuse_windows(found_samples, found_rows, found_windows, samples, rows, win
     )
 
 
-@inner
+@inner_njit
 def _refuse_factor(r):
     raise FormattedValueError("pixel_shuffle: the factor is {}; it must be positive", r)
 
 
-@inner
+@inner_njit
 def _refuse_channels(channels, cells):
     raise FormattedValueError("pixel_shuffle: {} channels are not a multiple of {}", channels, cells)
 
 
-@inner
+@inner_njit
 def _refuse_size(size, axis, r):
     raise FormattedValueError("pixel_unshuffle: size {} of axis {} is not a multiple of {}", size, axis, r)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_windows(columns, x, settings):
     """``columns`` += windows of x; x with three axes of space, settings (k, stride, pad, dilation, flipped)."""
     taps, stride, pad, dilation, flipped = settings
@@ -189,7 +189,7 @@ def _add_windows(columns, x, settings):
         add_to(columns[n], windows)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _add_images(x, columns, settings):
     """The transpose: adds windows to the images that they are of."""
     taps, stride, pad, dilation, flipped = settings

@@ -9,7 +9,7 @@ from numba import njit
 
 import irad
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats
 from irad.nn.convolution.public import shape_like, with_three
 from irad.nn.shapes import Array
@@ -27,7 +27,7 @@ from irad.rules import AugmentedReturn, is_active
 _TO_OUTPUT, _TO_INPUT, _TO_POINTS, _ALONG_POINTS = map(np.int64, range(4))
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _cell(place, size):
     """The element at or before a place, and the distance from there; outside of the image, and for NaN, none."""
     if place > -1.0 and place < size:
@@ -36,14 +36,14 @@ def _cell(place, size):
     return size, type(place)(0.0)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _weigh(side, rest):
     """The weight of one of the two elements around a place, and the slope of that."""
     one = type(rest)(1.0)
     return (rest, one) if side == 1 else (one - rest, -one)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _visit(what, y, x, points, change, is_flat):
     """For all points, all elements around them: adds to y, to x, or to the cotangent or from the tangent of points."""
     for n in range(y.shape[0]):
@@ -81,7 +81,7 @@ def _visit(what, y, x, points, change, is_flat):
                         y[n, c, p] += rate * x[n, c, i, j, k]
 
 
-@inner
+@inner_njit
 def add_samples(y, x, points, is_flat):
     """``y`` += x at the points."""
     _visit(_TO_OUTPUT, y, x, points, points, is_flat)
@@ -199,7 +199,7 @@ def imrotate(
 
 
 @irad.rules.inactive
-@inner
+@inner_njit
 def _choice(name, given, first, second):
     """True if the second of two words is given."""
     if given != first and given != second:
@@ -208,7 +208,7 @@ def _choice(name, given, first, second):
 
 
 @irad.rules.inactive
-@inner
+@inner_njit
 def _beyond(padding_mode):
     """Number of the padding mode."""
     if padding_mode == "zeros":
@@ -220,7 +220,7 @@ def _beyond(padding_mode):
     raise FormattedValueError("padding_mode: {} is neither zeros nor border nor reflection", padding_mode)
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _reflected(place, size, align_corners):
     """A place between the mirrors: the first and last elements, or their outer edges."""
     half = type(place)(0.5)
@@ -233,7 +233,7 @@ def _reflected(place, size, align_corners):
     return low + (rest if turns == 2 * np.floor(half * turns) else span - rest)
 
 
-@inner
+@inner_njit
 def _places(grid, sizes, is_nearest, beyond, align_corners):
     """Points of a grid in elements, in the order of the axes; the first is zero where there are two."""
     points = np.zeros((grid.shape[0], grid.shape[1], 3), grid.dtype)
@@ -253,7 +253,7 @@ def _places(grid, sizes, is_nearest, beyond, align_corners):
     return points
 
 
-@inner
+@inner_njit
 def _turn(points, sizes, theta, center, is_nearest):
     """Positions in the old image of the elements of the turned one."""
     sine, cosine = math.sin(theta), math.cos(theta)
@@ -263,7 +263,7 @@ def _turn(points, sizes, theta, center, is_nearest):
         points[0, p, 2] = _inside(sine * row + cosine * column + center[1], sizes[1], is_nearest)
 
 
-@inner
+@inner_njit
 def _inside(place, size, is_nearest):
     """A place, rounded if so wished; −1, where nothing is read, unless it lies between the first and last elements."""
     if is_nearest:
@@ -271,7 +271,7 @@ def _inside(place, size, is_nearest):
     return place if -_SLACK < place < size - 1 + _SLACK else -1.0
 
 
-@inner
+@inner_njit
 def _refuse_points(axes, coordinates):
     raise FormattedValueError(
         "grid_sample: points with {} coordinates for an array with {} axes; after batch and channels there must be two "
@@ -281,11 +281,11 @@ def _refuse_points(axes, coordinates):
     )
 
 
-@inner
+@inner_njit
 def _refuse_batch(samples, grids):
     raise FormattedValueError("grid_sample: {} images and {} grids", samples, grids)
 
 
-@inner
+@inner_njit
 def _refuse_images(axes):
     raise FormattedValueError("imrotate: an array with {} axes; it must be (batch, channels, height, width)", axes)

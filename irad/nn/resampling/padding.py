@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 from numba.core.errors import NumbaTypeError
-from numba.extending import overload
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.linear import CIRCULAR, CONSTANT, REFLECT, REPEAT, SYMMETRIC, add_along
 from irad.nn.shapes import Array, around, with_size
@@ -120,7 +119,7 @@ def _margin(pad, side, axis, shape):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_margin)
+@inner_overload(_margin)
 def _compiled_margin(pad, side, axis, shape):
     axes = len(shape)
     if isinstance(pad, types.Integer):
@@ -139,7 +138,7 @@ def _compiled_margin(pad, side, axis, shape):
     return lambda pad, side, axis, shape: pad[2 * axis + side - missing] if 2 * axis >= missing else 0
 
 
-@inner
+@inner_njit
 def _pad(x, pad, kind, constant):
     y = x.copy()
     for d in range(x.ndim):
@@ -150,7 +149,7 @@ def _pad(x, pad, kind, constant):
     return y
 
 
-@inner
+@inner_njit
 def _pad_along(x, axis, before, after, kind, constant):
     sizes = around(x.shape, axis)
     y = np.zeros((sizes[0], before + sizes[1] + after, sizes[2]), x.dtype)
@@ -161,7 +160,7 @@ def _pad_along(x, axis, before, after, kind, constant):
     return y.reshape(with_size(x.shape, axis, y.shape[1]))
 
 
-@inner
+@inner_njit
 def _check(kind, before, after, size, axis):
     if before < 0 or after < 0:
         _refuse_negative(kind, before, after, axis)
@@ -170,14 +169,14 @@ def _check(kind, before, after, size, axis):
         _refuse_size(kind, max(before, after), size, most, axis)
 
 
-@inner
+@inner_njit
 def _refuse_negative(kind, before, after, axis):
     raise FormattedValueError(
         "{}: padding of {} before and {} after axis {} is negative", _NAMES[kind], before, after, axis
     )
 
 
-@inner
+@inner_njit
 def _refuse_size(kind, pad, size, most, axis):
     raise FormattedValueError(
         "{}: axis {} of size {} can be padded by {} at most, not by {}", _NAMES[kind], axis, size, max(most, 0), pad

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 from numba.core.errors import NumbaTypeError
-from numba.extending import overload
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.linear import LINEAR, LINEAR_CORNERS, NEAREST, add_along
 from irad.nn.shapes import Array, around, with_size
@@ -119,13 +118,13 @@ def upsample_trilinear(
     return upsample_linear(x, scale, size, align_corners)
 
 
-@inner
+@inner_njit
 def _check_axes(name, axes, space):
     if axes != space + 2:
         _refuse_axes(name, axes, space)
 
 
-@inner
+@inner_njit
 def _refuse_axes(name, axes, space):
     raise FormattedValueError(
         "{}: an array with {} axes; batch, channels and {} axes of space are {}", name, axes, space, space + 2
@@ -137,7 +136,7 @@ def _new_sizes(scale, size, shape):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_new_sizes)
+@inner_overload(_new_sizes)
 def _compiled_new_sizes(scale, size, shape):
     is_left_out = [isinstance(each, types.NoneType | types.Omitted) for each in (scale, size)]
     if is_left_out[0] == is_left_out[1]:
@@ -171,7 +170,7 @@ _SCALED_ALIKE = (
 )
 
 
-@inner
+@inner_njit
 def _scaled(size, scale):
     return int(np.floor(size * scale))
 
@@ -185,7 +184,7 @@ def _check_setting(word: str, value: types.Type, number: type[types.Type], axes:
         )
 
 
-@inner
+@inner_njit
 def _upsample(x, scale, size, kind):
     y, sizes = x.copy(), _new_sizes(scale, size, x.shape)
     for d in range(2, x.ndim):
@@ -197,7 +196,7 @@ def _upsample(x, scale, size, kind):
     return y
 
 
-@inner
+@inner_njit
 def _upsample_along(x, axis, size, kind):
     sizes = around(x.shape, axis)
     y = np.zeros((sizes[0], size, sizes[2]), x.dtype)
@@ -205,7 +204,7 @@ def _upsample_along(x, axis, size, kind):
     return y.reshape(with_size(x.shape, axis, size))
 
 
-@inner
+@inner_njit
 def _refuse_size(axis, size, new):
     raise FormattedValueError(
         "upsampling: from size {} to size {} along axis {}; both must be positive", size, new, axis

@@ -16,7 +16,7 @@ from numba import njit
 
 import irad
 from irad.frontend.formatted import FormattedIndexError, FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats, require
 from irad.nn.shapes import Array
 from irad.nn.softmaxes import logsoftmax
@@ -59,7 +59,7 @@ def ctc_loss(
 
 
 @irad.rules.inactive
-@inner
+@inner_njit
 def _check(labels, ends, counts, blank, samples, time, classes):
     if labels.shape[0] != samples or ends.size != samples or counts.size != samples:
         raise FormattedValueError(
@@ -94,7 +94,7 @@ def _check(labels, ends, counts, blank, samples, time, classes):
                 )
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _log_add(a, b):
     """The logarithm of the sum of exponentials."""
     if a == -np.inf:
@@ -105,18 +105,18 @@ def _log_add(a, b):
     return top + math.log1p(math.exp(other - top))
 
 
-@inner
+@inner_njit
 def _class_of(state, labels, blank):
     return labels[state // 2] if state % 2 else blank
 
 
-@inner
+@inner_njit
 def _may_skip_to(state, labels):
     """True if the blank before a state may be left out."""
     return state % 2 == 1 and state > 2 and labels[state // 2] != labels[state // 2 - 1]
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _sums_before(x, labels, blank):
     """For each time and state, the log-probability of all paths to it, itself included."""
     states = 2 * labels.size + 1
@@ -134,7 +134,7 @@ def _sums_before(x, labels, blank):
     return sums
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _sums_after(x, labels, blank):
     """For each time and state, the log-probability of all that follows it, itself excluded."""
     states = 2 * labels.size + 1
@@ -152,14 +152,14 @@ def _sums_after(x, labels, blank):
     return sums
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _log_probability(sums):
     """Log-probability of all alignments, which end in the last label or in the blank after it."""
     states = sums.shape[1]
     return sums[-1, 0] if states == 1 else _log_add(sums[-1, states - 1], sums[-1, states - 2])
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _losses(x, labels, ends, counts, blank):
     y = np.zeros(x.shape[0], x.dtype)
     for n in range(x.shape[0]):
@@ -170,7 +170,7 @@ def _losses(x, labels, ends, counts, blank):
     return y
 
 
-@inner(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _follow(x, change, change_y, labels, ends, counts, blank, is_forward):
     """Adds the change of losses to that of x, by how probable each class is at each time; or forwards from x."""
     for n in range(x.shape[0]):

@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numba import njit, types
 from numba.core.errors import NumbaTypeError
-from numba.extending import overload
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats, inexact
 from irad.nn.resampling.folding import fold, unfold
 from irad.nn.resampling.padding import pad_reflect
@@ -113,7 +112,7 @@ def istft(
     return signals.reshape(y.shape[:-2] + (length,))  # noqa: RUF005 - Numba
 
 
-@inner
+@inner_njit
 def _count(shape):
     """Number of signals."""
     count = 1
@@ -122,7 +121,7 @@ def _count(shape):
     return count
 
 
-@inner
+@inner_njit
 def _scale(n_fft, normalized):
     return 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
@@ -133,7 +132,7 @@ def _of_length(window, n_fft, dtype):
 
 
 # An overload, since Numba would type both branches of `window is None`: `floats` has assigned to the name.
-@overload(_of_length)
+@inner_overload(_of_length)
 def _compiled_of_length(window, n_fft, dtype):
     if isinstance(window, types.NoneType):
         return lambda window, n_fft, dtype: np.ones(n_fft, dtype)
@@ -149,7 +148,7 @@ def _compiled_of_length(window, n_fft, dtype):
     return extend
 
 
-@inner
+@inner_njit
 def _weighted(frames, window, scale):
     """Frames (signals, n_fft, parts), each multiplied by the window and by a number."""
     y = np.empty(frames.shape, frames.dtype)
@@ -161,7 +160,7 @@ def _weighted(frames, window, scale):
     return y
 
 
-@inner
+@inner_njit
 def _divided(sums, weights, start, length):
     """The part of sums that is asked for, divided by weights."""
     y = np.empty((sums.shape[0], length), sums.dtype)
@@ -181,12 +180,12 @@ def _irfft(x, n):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_rfft)
+@inner_overload(_rfft)
 def _compiled_rfft(x):
     return lambda x: np.fft.rfft(x, axis=1)
 
 
-@overload(_irfft)
+@inner_overload(_irfft)
 def _compiled_irfft(x, n):
     return lambda x, n: np.fft.irfft(x, n, 1)
 
@@ -196,7 +195,7 @@ def _require_transforms(name):
     raise NotImplementedError("for compiled code")
 
 
-@overload(_require_transforms, prefer_literal=True)
+@inner_overload(_require_transforms, prefer_literal=True)
 def _compiled_require_transforms(name):
     if not isinstance(name, types.StringLiteral):
         return None
@@ -209,30 +208,30 @@ def _compiled_require_transforms(name):
     return lambda name: None
 
 
-@inner
+@inner_njit
 def _check_lengths(n_fft, hop):
     if n_fft < 1 or hop < 1:
         raise FormattedValueError("parts of length {}, {} apart: both must be positive", n_fft, hop)
 
 
-@inner
+@inner_njit
 def _refuse_window(size, n_fft):
     raise FormattedValueError("a window of {} elements for parts of {}", size, n_fft)
 
 
-@inner
+@inner_njit
 def _refuse_bins(bins, n_fft):
     raise FormattedValueError(
         "istft: spectra with {} frequencies; of parts of {} they have {}", bins, n_fft, n_fft // 2 + 1
     )
 
 
-@inner
+@inner_njit
 def _refuse_duration(length, most, parts):
     raise FormattedValueError("istft: signals of length {} from {} parts, which cover {}", length, parts, most)
 
 
-@inner
+@inner_njit
 def _refuse_gap(place):
     raise FormattedValueError("istft: windows are zero at time {}, so nothing is known about the signal there", place)
 
