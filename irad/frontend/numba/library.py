@@ -174,6 +174,14 @@ class InnerLibrary(LinkedLibrary):
             self.codegen._add_module(module)
         return 0
 
+    @property
+    def has_derivatives(self) -> bool:
+        """True if it calls derivatives, whose text for programs is another than that for code that is run."""
+        calls = dict.fromkeys(self._linking_libraries)
+        inner = [each for each in calls if isinstance(each, InnerLibrary)]
+        others = (each for each in calls if each not in inner)
+        return any(type(each) is not codegen.JITCodeLibrary for each in others) or any(e.has_derivatives for e in inner)
+
     def raw(self, context: RawContext) -> RawLibrary:
         """Code as it was lowered, for programs in which it has a rule: lowering it again would yield the same."""
         if self._raw is None:
@@ -181,8 +189,21 @@ class InnerLibrary(LinkedLibrary):
             self._raw = made = context.codegen().create_library(self.name)
             made.add_llvm_module(llvm.parse_assembly(equality.hide(str(self._lowered))))
             for library in dict.fromkeys(self._linking_libraries):
-                made.add_linking_library(library.raw(context) if isinstance(library, InnerLibrary) else library)
+                made.add_linking_library(library.raw(context) if isinstance(library, InnerLibrary) else _kept(library))
         return self._raw
+
+
+def _kept(library: CodeLibrary) -> CodeLibrary:
+    """A library whose functions the linker keeps, though what refers to them may come later."""
+    if library is rtsys.library:
+        return library
+    module = llvm.parse_assembly(equality.hide(str(internals.module_for_linking(library))))
+    for function in module.functions:
+        if function.name.startswith("_ZN") and function.linkage == llvm.Linkage.linkonce_odr:
+            function.linkage = "weak_odr"  # LLVM's linker leaves out what nothing refers to yet
+    made: Any = private.shadow().context.codegen().create_library(library.name)
+    made.add_llvm_module(module)
+    return made
 
 
 def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:

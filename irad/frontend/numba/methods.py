@@ -61,7 +61,9 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
     rule = shadow.form.rule(catalogue.find(self, tuple(arguments)))
     is_inner = isinstance(self, internals.EntrylessDispatcher)
     if is_inner and rule is not None and rule.stands_for_body and not shadow.form.checks:
-        return _take(shadow, self, tuple(arguments))
+        taken = _take(shadow, self, tuple(arguments))
+        if taken is not None:
+            return taken
     statements, customised = shadow.marks.statements, shadow.marks.customised
     with internals.while_compiling(self), shadow.lowering(rule):
         try:
@@ -83,12 +85,18 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
         return compiled.entry_point
 
 
-def _take(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> object:
-    """Puts code by Numba of an inner function with a rule into the private table: it is run, not differentiated."""
+def _take(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> object | None:
+    """Puts code by Numba of an inner function with a rule into the private table: it is run, not differentiated.
+
+    Returns:
+        The entry; None where it calls derivatives, and has to be lowered as all others.
+    """
     with shadow.suspended(), ConfigStack().enter(shadow.flags_of_user()):
         self.compile(arguments)
     compiled = _specialisation(self, arguments)
     assert compiled is not None
+    if compiled.library.has_derivatives:
+        return None
     library = compiled.library.raw(shadow.context)
     library.function = self.py_func, compiled.signature
     entry = shadow.context.get_executable(library, compiled.fndesc, compiled.environment)
