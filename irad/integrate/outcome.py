@@ -11,9 +11,11 @@ import sys
 import warnings
 from typing import Any
 
+from numba import njit
+from numba.extending import register_jitable
+
 from irad.api.custom.declarations import inactive
 from irad.errors import IntegrationWarning
-from irad.frontend.inner import inner_jitable, inner_njit
 
 _REMEDY = "allow more intervals (limit=), name kinks, jumps and poles (points=), or pass larger tolerances"
 _PROBLEM = "an integral is not as precise as epsabs and epsrel say: " + _REMEDY
@@ -21,28 +23,28 @@ _OF_DERIVATIVE = "the derivative of an integral is not as precise as epsabs and 
 
 
 @inactive
-@inner_njit
+@njit
 def _check(is_precise):  # type: ignore[no-untyped-def]
     if not is_precise:
         raise ValueError(_PROBLEM)
 
 
 @inactive
-@inner_njit
+@njit
 def check_derivative(is_precise):  # type: ignore[no-untyped-def]
     """Refuses the integral of an integrand's derivative that is not precise enough."""
     if not is_precise:
         raise ValueError(_OF_DERIVATIVE)
 
 
-@inner_jitable
+@register_jitable
 def first_two(result):  # type: ignore[no-untyped-def]
     """The value and its error, if that is small enough."""
     _check(result[3])
     return result[0], result[1]
 
 
-@inner_jitable
+@register_jitable
 def all_of(result):  # type: ignore[no-untyped-def]
     """The number of points as well, however large the error is."""
     return result[0], result[1], result[2]
