@@ -1,0 +1,52 @@
+"""Inner functions: no machine code of their own, errors as of others, rules, calls from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner_jitable, inner_njit
+from irad.frontend.numba.library import InnerLibrary
+
+
+@inner_jitable
+def _refuse(count, wanted):
+    raise FormattedValueError("{} numbers, not {}", count, wanted)
+
+
+@inner_njit
+def _cubes(x, wanted=2):
+    if x.size != wanted:
+        _refuse(x.size, wanted)
+    return (x**3).sum()
+
+
+@njit
+def _outer(x):
+    return 2.0 * _cubes(x)
+
+
+def test_code_of_an_inner_function_is_that_of_its_callers() -> None:
+    assert _outer(np.array([1.0, 2.0])) == 18.0
+    (compiled,) = _cubes.overloads.values()
+    assert isinstance(compiled.library, InnerLibrary)
+    assert not compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)
+
+
+def test_python_calls_an_inner_function_too() -> None:
+    assert _cubes(np.array([1.0, 3.0])) == 28.0
+    assert _cubes(np.array([2.0]), 1) == 8.0
+
+
+def test_error_is_of_the_usual_class_and_has_its_message() -> None:
+    for call in (_outer, _cubes, irad.grad(_outer)):
+        with pytest.raises(ValueError, match=r"^3 numbers, not 2$") as caught:
+            call(np.ones(3))
+        assert type(caught.value) is ValueError
+
+
+def test_derivative_of_an_inner_function() -> None:
+    assert irad.grad(_outer)(np.array([1.0, 2.0])).tolist() == [6.0, 24.0]
