@@ -53,7 +53,7 @@ class _InnerDispatcher(internals.EntrylessDispatcher):
     """An inner function that may have rules, or be called by name; from Python by way of another function."""
 
     def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
-        """What Python calls: a function that calls it."""
+        """A function that calls it, for Python."""
         found: Callable[..., Any] | None = self.__dict__.get(_CALLER)
         if found is None:
             names = ", ".join(inspect.signature(self.py_func).parameters)
