@@ -364,7 +364,9 @@ def _gather(made: GeneratedPair) -> None:
     """Has innermost loops add to each element of a shadow once, and go upwards, as do the loops around them."""
     nests = find_nests(made.sweep)
     upwards, others = gather_additions(made.sweep)
-    turn_nests(nests, [*upwards, *let_loops_ascend(made.sweep, others)])
+    # loops that merely ascend are rewritten in place, after which the bounds that were found no longer hold
+    turn_nests(nests, upwards)
+    let_loops_ascend(made.sweep, others)
 
 
 def _defer_frees(made: GeneratedPair) -> None:

@@ -23,15 +23,12 @@ from irad.passes.reverse.neighbours import commute
 from irad.passes.reverse.sweep import LoopState, Sweep
 
 
-def let_loops_ascend(sweep: Sweep, loops: Iterable[LoopState]) -> list[LoopState]:
-    """Turns loops of a reverse sweep around where that changes no result but by the order of sums; returns them."""
-    turned = list[LoopState]()
+def let_loops_ascend(sweep: Sweep, loops: Iterable[LoopState]) -> None:
+    """Turns loops of a reverse sweep around where that changes no result but by the order of sums."""
     for state in loops:
         found = described(sweep, state)
         if found is not None and commute(sweep, found):
             _turn_around(sweep, found)
-            turned.append(state)
-    return turned
 
 
 def _turn_around(sweep: Sweep, found: Candidate) -> None:

@@ -8,7 +8,8 @@ Method  A reversed loop counts down. Its iterations commute if they hand on noth
         of the loop does so, once for all of its iterations, and decides which way they go.
 Why     Rows that are visited one before the other, each of them upwards, surprise the processor, which does not fetch
         ahead what it has put on the tape. Of a tape larger than its caches it waits for every row.
-Limit   counted loops without calls, whose slots on the stack are sums, or are written before they are read.
+Limit   nests whose inner loops `gather` has given a second version; counted loops without calls, whose slots on the
+        stack are sums, or are written before they are read.
 
     for i downwards: for j upwards: d = z_bar[i, j]; z_bar[i, j] = 0; x_bar[i + 1, j] += d * tape[i, j]
     →  apart = …;  for i upwards if apart else downwards: …
