@@ -16,8 +16,8 @@ from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.values import Leaf, copied, leaves_of, structured
-from irad.api.custom.declarations import inactive
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
@@ -86,7 +86,7 @@ def is_plain(kind: Type) -> bool:
     return isinstance(kind, types.Float) or (isinstance(kind, types.Array) and kind.ndim == 1)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def check_count(count, wanted):  # type: ignore[no-untyped-def]
     """Refuses what has more or fewer parts than the unknown."""

@@ -14,22 +14,22 @@ from typing import Any
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.api.custom.declarations import inactive
 from irad.errors import IntegrationWarning
+from irad.frontend.custom.targets import inactive_in_irad
 
 _REMEDY = "allow more intervals (limit=), name kinks, jumps and poles (points=), or pass larger tolerances"
 _PROBLEM = "an integral is not as precise as epsabs and epsrel say: " + _REMEDY
 _OF_DERIVATIVE = "the derivative of an integral is not as precise as epsabs and epsrel say: " + _REMEDY
 
 
-@inactive
+@inactive_in_irad
 @njit
 def _check(is_precise):  # type: ignore[no-untyped-def]
     if not is_precise:
         raise ValueError(_PROBLEM)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def check_derivative(is_precise):  # type: ignore[no-untyped-def]
     """Refuses the integral of an integrand's derivative that is not precise enough."""

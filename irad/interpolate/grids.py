@@ -18,8 +18,8 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
-from irad.api.custom.declarations import inactive
 from irad.errors import HERE, SignatureError
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.operands import floats, inexact, real, require, require_axes
 
 
@@ -64,7 +64,7 @@ def check_knots(name, knots, values):  # type: ignore[no-untyped-def]
         raise ValueError(f"{name}: {values.size} values for {knots.size} knots")
 
 
-@inactive
+@inactive_in_irad
 @njit
 def check_order(knots: Any, strictly: bool) -> None:
     """Refuses knots that do not ascend; neighbours may be equal unless they are to do so strictly."""
@@ -73,7 +73,7 @@ def check_order(knots: Any, strictly: bool) -> None:
             refuse_order(i)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def refuse_order(i: int) -> None:
     """Raises an error for knots i and i + 1."""
@@ -212,13 +212,13 @@ def _float_axis(knots):  # type: ignore[no-untyped-def]
     return knots.astype(np.float64)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def _refuse_dimensions(columns, axes, dimensions):  # type: ignore[no-untyped-def]
     raise ValueError(f"grid: points with {columns} columns, {axes} axes, and values with {dimensions} axes")
 
 
-@inactive
+@inactive_in_irad
 @njit
 def _refuse_axis(axis, knots, values):  # type: ignore[no-untyped-def]
     raise ValueError(

@@ -9,6 +9,7 @@ from numba import njit, types
 
 import irad
 from irad.errors import HERE, SignatureError
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
 from irad.nn.products import gemm
@@ -66,7 +67,7 @@ def _exponentials_forward(config, tile, shifts, rows, columns):
                 tile.tangent[i, j] = tile.value[i, j] * change
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit(error_model="numpy")
 def _raise_tops(tops, tile, rows, columns):
     """Raises the largest score of each query to those of a tile. That these are subtracted changes no result."""

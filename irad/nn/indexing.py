@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit, types
 
 import irad
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.formatted import FormattedIndexError, FormattedValueError
 from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats, require
@@ -94,7 +95,7 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
     return total
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit
 def _operation_of(op):
     """The number of an operation; comparing strings is nothing to differentiate."""
@@ -104,7 +105,7 @@ def _operation_of(op):
     raise FormattedValueError("scatter: {} is none of + - mean * / max min", op)
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit
 def _check_rows(rows, width, indices, width_into):
     if rows != indices or width != width_into:

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.api.custom.declarations import inactive
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.ode.dense import crossing, put, put_between, refining
 from irad.ode.explicit import classical, dormand_prince
 from irad.ode.rosenbrock import rodas
@@ -22,7 +22,7 @@ _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
 _MEMORY = 0.04  # how much the last error counts, in powers of errors: Hairer's beta for Dormand–Prince
 
 
-@inactive
+@inactive_in_irad
 @njit
 def error_size(error, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
     """The root mean square of an error relative to what is tolerated; at most 1 if the step is accepted, or NaN."""
@@ -35,7 +35,7 @@ def error_size(error, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
     return np.sqrt(total / y.size)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def first_share(y, slope, length, rtol, atol, first):  # type: ignore[no-untyped-def]
     """The first step as a share of the whole length: what is asked for, or else a hundredth of what changes ``y``."""
@@ -52,7 +52,7 @@ def first_share(y, slope, length, rtol, atol, first):  # type: ignore[no-untyped
     return min(step / abs(length), 1.0)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def factor(size, before, order):  # type: ignore[no-untyped-def]
     """By what the next step is longer, after an accepted one: a PI controller.
@@ -68,7 +68,7 @@ def factor(size, before, order):  # type: ignore[no-untyped-def]
     return min(max(found, _SMALLEST), _LARGEST)
 
 
-@inactive
+@inactive_in_irad
 @njit
 def shrinking(size, order):  # type: ignore[no-untyped-def]
     """By what a rejected step is shorter when it is tried again."""

@@ -10,12 +10,12 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
-from irad.api.custom.declarations import inactive
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.numba.messages import described
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
@@ -222,7 +222,7 @@ def _integration(f: Any, event: Any, choice: _Choice) -> Any:
     return remembered(f, key, lambda: discrete(f, event, method, choice.snapshots))
 
 
-@inactive
+@inactive_in_irad
 @njit
 def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
     """The numbers that have no derivative, after they were checked."""

@@ -19,11 +19,11 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.api.custom.declarations import inactive
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.operands import inexact, numbers, require, require_axes, whole
 
 
-@inactive
+@inactive_in_irad
 @njit
 def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int) -> None:
     """Checks that all entries of a matrix are there, and that their indices are.
@@ -57,7 +57,7 @@ def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int
         raise ValueError(f"{name}: indices from {lowest} to {highest} do not fit a size of {across}")
 
 
-@inactive
+@inactive_in_irad
 @njit
 def check_size(name: str, what: str, found: int, wanted: int) -> None:
     """Checks the size of a vector or of an axis of a dense matrix, or a number of rows."""

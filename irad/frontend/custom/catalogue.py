@@ -165,6 +165,9 @@ def _spelled(entry: Entry) -> str:
     return entry.__name__ if isinstance(entry, type) else readable(str(entry))
 
 
+BY_IRAD: Final = "declared inactive by irad"
+"""Why functions of irad are inactive: what its files say, users need not have declared."""
+
 _versions = itertools.count(1)
 
 

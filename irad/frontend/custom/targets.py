@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import inspect
 import weakref
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from numba.core import types
 from numba.core.registry import CPUDispatcher
@@ -18,10 +19,11 @@ from numba.core.typing import Signature, cffi_utils
 
 from irad.errors import RuleError
 from irad.frontend import external
-from irad.frontend.custom.catalogue import ANY, Pattern, is_known, name_of, pattern_of
+from irad.frontend.custom.catalogue import ANY, BY_IRAD, Pattern, edited, is_known, name_of, pattern_of
 from irad.frontend.numba import internals
 from irad.frontend.numba.target import typing_context
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
 
@@ -54,6 +56,13 @@ def target_of(f: Any) -> Any:
             "name the function: @irad.rules.reverse(f)",
             "a rule belongs to the function whose derivative it is",
         )
+    return f
+
+
+def inactive_in_irad(f: _Function) -> _Function:
+    """Declares that no derivative flows through a function of irad's own; a decorator."""
+    with edited(f) as rule:
+        rule.inactive = BY_IRAD
     return f
 
 

@@ -53,8 +53,6 @@ def reads_of(function: FunctionType) -> Iterator[Read]:
         if is_of_library(module.__name__) or module.__name__ in BUILTIN:
             continue
         for name in dict.fromkeys((*attributes, *texts)):
-            if name not in vars(module) and module.__name__.partition(".")[0] == "irad":
-                getattr(module, name, None)  # it would load while the function is compiled
             if name in vars(module):
                 yield Read(ATTRIBUTE, f"{module.__name__}.{name}", function, vars(module)[name])
                 if isinstance(vars(module)[name], ModuleType) and vars(module)[name] not in modules:

@@ -428,9 +428,9 @@ class _Walk:
         for rule in catalogue.rules():
             its = [*rule.parts.values(), *(rule.partials or ())]
             made_here = bool(its) and all(is_of_library(getattr(each, "__module__", None)) for each in its)
+            # irad's files, which are part of all fingerprints, say so; which of them are loaded makes no difference
+            made_here = made_here or (rule.inactive == catalogue.BY_IRAD and not its)
             target = getattr(rule.target, "py_func", rule.target)
-            # irad's own functions are inactive by its own word; its files are part of the fingerprint
-            made_here = made_here or (getattr(target, "__module__", None) or "").startswith("irad.")
             is_followed = isinstance(target, FunctionType) and not is_of_library(target.__module__)
             if not (made_here or is_followed):
                 self._add_rule(rule)

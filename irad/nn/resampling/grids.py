@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats
@@ -198,7 +199,7 @@ def imrotate(
     return y.reshape(x.shape)
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit
 def _choice(name, given, first, second):
     """True if the second of two words is given."""
@@ -207,7 +208,7 @@ def _choice(name, given, first, second):
     return given == second
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit
 def _beyond(padding_mode):
     """Number of the padding mode."""

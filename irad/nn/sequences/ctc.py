@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.formatted import FormattedIndexError, FormattedValueError
 from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats, require
@@ -58,7 +59,7 @@ def ctc_loss(
     return _losses(logsoftmax(x, 2), targets, ends, counts, nothing)
 
 
-@irad.rules.inactive
+@inactive_in_irad
 @inner_njit
 def _check(labels, ends, counts, blank, samples, time, classes):
     if labels.shape[0] != samples or ends.size != samples or counts.size != samples:

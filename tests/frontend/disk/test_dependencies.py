@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad.frontend.disk import dumped
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.disk import dumped, fingerprint
 from irad.frontend.disk.fingerprint import CannotStore
 
 STORED = irad.Options(cache=True)
@@ -107,6 +109,23 @@ def test_rules_for_derivatives(load: Load) -> None:
     cube = "@njit\ndef cube(x): return x * x * x\ng = irad.grad(cube)\n<rule>\n"
     assert slope(load(F, cube, rule="").f) == (27 / 4 * 3, False)
     assert slope(load(F, cube, rule="irad.rules.inactive(g)").f) == (27 / 4, False)
+
+
+def digest_of_rules(monkeypatch: pytest.MonkeyPatch, *rules: CustomRule) -> str:
+    monkeypatch.setattr(catalogue, "rules", lambda: rules)
+    walk = fingerprint._Walk(fingerprint.DEFAULT)
+    walk.add_rules_of_libraries()
+    return walk.hash.hexdigest()
+
+
+def test_declarations_of_users_for_functions_of_irad(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of irad itself are in its files, and which of these are loaded is another thing in each process."""
+    nothing = digest_of_rules(monkeypatch)
+    own = CustomRule(irad.nn.softmax, inactive=catalogue.BY_IRAD)
+    assert digest_of_rules(monkeypatch, own) == nothing
+    declared = digest_of_rules(monkeypatch, CustomRule(irad.nn.softmax, inactive="declared inactive"))
+    with_parts = digest_of_rules(monkeypatch, CustomRule(irad.nn.softmax, parts={"reverse": digest_of_rules}))
+    assert len({nothing, declared, with_parts}) == 3
 
 
 def test_attributes_that_changed(load: Load) -> None:
