@@ -18,6 +18,7 @@ from numba.core.types import Type
 from irad.api.functions import remembered
 from irad.api.jacobians.jacobian import matrix
 from irad.api.jacobians.task import call_of
+from irad.api.jit import CompiledFunction, P
 from irad.api.makers import MakerCall, derivative_by_code, directional, made, maker
 from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
@@ -34,14 +35,14 @@ from irad.options import Options
 
 @maker
 def hessian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
     chunk: int | None = None,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
-) -> Any:
+) -> CompiledFunction[P, Any]:
     """All second derivatives of a function that returns a float.
 
     The result takes the arguments of ``f``. For an array ``argnums`` it is an array of the shape
@@ -85,7 +86,7 @@ def hvp(
     *,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
-) -> Any:
+) -> CompiledFunction[..., Any]:
     """The product of the Hessian of a function that returns a float and a vector.
 
     The result takes the arguments of ``f``, and the vector after the last of those that are differentiated:
@@ -130,7 +131,7 @@ def hvp_and_grad(
     *,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
-) -> Any:
+) -> CompiledFunction[..., Any]:
     """Like `irad.hvp`, and also returns the gradient.
 
     Args:

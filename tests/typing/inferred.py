@@ -40,9 +40,15 @@ assert_type(square(3.0), float)
 assert_type(irad.grad(energy, argnums=(0, 1))(x, 2.0), Any)
 assert_type(irad.grad(with_count, has_aux=True)(x), tuple[Any, int])
 assert_type(irad.value_and_grad_into(energy)(np.empty(3), x, 2.0), float)
+assert_type(irad.hessian(energy)(x, 2.0), Any)
+assert_type(irad.jacobian(energy)(x, 2.0), Any)
+assert_type(irad.value_and_jacobian(energy, argnums=(0, 1))(x, 2.0), Any)
+assert_type(irad.hvp(energy)(x, x, 2.0), Any)
 value, pullback = irad.vjp(energy, x, 2.0)
 assert_type(value, float)
 assert_type(pullback, Pullback)
 square.inspect_adjoint()
 irad.grad(energy)(x, "2.0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 irad.grad(energy)()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+irad.hessian(energy)(x, "2.0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+irad.jacobian(energy)()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -16,6 +16,7 @@ from numba.core.types import Type
 
 from irad.api.functions import remembered
 from irad.api.jacobians.task import JacobianTask, Mode, returning
+from irad.api.jit import CompiledFunction, P
 from irad.api.makers import MAKERS, MakerCall, derivative_by_code, made, maker
 from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @maker
 def jacobian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
@@ -42,7 +43,7 @@ def jacobian(
     holomorphic: bool | None = None,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
-) -> Any:
+) -> CompiledFunction[P, Any]:
     """All partial derivatives of what a function returns.
 
     The result takes the arguments of ``f``. For an array that ``f`` returns, and an array ``argnums``, it is an array
@@ -104,7 +105,7 @@ def jacobian(
 
 @maker
 def value_and_jacobian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
@@ -114,7 +115,7 @@ def value_and_jacobian(
     holomorphic: bool | None = None,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
-) -> Any:
+) -> CompiledFunction[P, Any]:
     """The value of a function and its Jacobian; see `jacobian`.
 
     Returns:
