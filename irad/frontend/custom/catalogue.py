@@ -166,7 +166,7 @@ def _spelled(entry: Entry) -> str:
 
 
 BY_IRAD: Final = "declared inactive by irad"
-"""Why functions of irad are inactive: what its files say, users need not have declared."""
+"""Reason for irad's own inactive functions: what its files say, users need not have declared."""
 
 _versions = itertools.count(1)
 
