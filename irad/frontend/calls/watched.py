@@ -5,7 +5,6 @@ What debug mode looks at has names: arguments before and after a call, its value
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -233,8 +232,8 @@ def may_hold_nan(numba_type: Type) -> bool:
 
 
 def input_names(derivation: Derivation) -> list[str]:
-    """The arguments, one for each parameter of the function."""
-    return [f"the argument {name}" for name in inspect.signature(derivation.function).parameters]
+    """The arguments, one for each parameter of what is compiled, which may have more than the user's function."""
+    return [f"the argument {argument.name}" for argument in derivation.caller_arguments]
 
 
 def memory_word(task: Task) -> str:
