@@ -82,7 +82,8 @@ def _indexed(lowering: Any, statement: object) -> tuple[Any, int] | None:
         indexing = statement
     else:
         return None
-    signature = lowering.fndesc.calltypes[indexing]
+    # Numba gives the statements that it makes while it lowers a parallel loop no signature; they index tuples.
+    signature = lowering.fndesc.calltypes.get(indexing)
     if signature is None or type(signature.args[0]) is not types.Array:
         return None
     index = signature.args[1]
