@@ -100,7 +100,8 @@ def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, Sum]) ->
             continue  # the stack holds cotangents of numbers, no shadows
         found = sums.get(inst)
         if found is not None and inst is found.store and found.store.operands[1] is store.operands[1]:
-            return found, [each for each in between if each is not found]
+            # What clears the element may be an integer, which cannot be added to.
+            return (found, [each for each in between if each is not found]) if _is_alike(store, found) else None
         delayed = (store, *(each.store for each in between))
         if isinstance(inst, Load | Store) and any(may_touch(sweep, each, inst) for each in delayed):
             if found is None:
@@ -109,6 +110,10 @@ def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, Sum]) ->
         elif not isinstance(inst, Load | Store) and not is_arithmetic(sweep, inst):
             return None
     return None
+
+
+def _is_alike(store: Store, addition: Sum) -> bool:
+    return store.operands[0].type is addition.total.type
 
 
 def _behind(inst: Instruction) -> Iterator[Instruction]:
