@@ -112,7 +112,8 @@ def test_loops_indices_and_names_are_those_of_the_source():
     assert "for j in range(x.shape[1]):" in bare
     assert "for j in reversed(range(x.shape[1])):" in bare
     assert "saved_sin[i, j] = np.sin(x[i, j])" in bare
-    assert any(line.startswith("x_bar[i, j] += row_bar * ") for line in bare)
+    # The cotangent of the row is that of the product which is added to it.
+    assert any(line.startswith("x_bar[i, j] += product_bar * ") for line in bare)
     assert any(line.startswith("# line ") and line.endswith("row += x[i, j] * np.sin(x[i, j])") for line in bare)
 
 
