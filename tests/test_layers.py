@@ -87,7 +87,6 @@ BESIDE = {
     "irad.implicit": {"irad.api"},
     "irad.integrate": {"irad.api"},
     "irad.interop": {"irad"},
-    "irad.interpolate": {"irad.api"},
     "irad.nn": {"irad"},
     "irad.ode": {"irad.api", "irad.integrate"},
     "irad.sparse_linalg": {"irad.api"},
