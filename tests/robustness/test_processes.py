@@ -222,8 +222,9 @@ def test_rules_of_libraries_travel_with_derivatives() -> None:
 
 def test_rules_come_back_unchanged() -> None:
     function = with_rules()
-    slope, before = irad.grad(function), catalogue.epoch()
+    slope = irad.grad(function)
     assert slope(5.0) == 108.0
+    before = catalogue.epoch()  # the first call may load modules that have rules
     again = pickle.loads(pickle.dumps(slope))
     assert again is slope
     assert again(5.0) == 108.0
