@@ -13,27 +13,13 @@ from typing import Any, Final
 
 from numba import njit
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.compiler_machinery import PassManager
 from numba.core.untyped_passes import RewriteSemanticConstants
 from numba.extending import overload
 
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
-from irad.frontend.numba.library import link_into_callers
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _LinkIntoCallers(FunctionPass):
-    """The code of a function is linked into that which calls it, and nowhere else."""
-
-    _name = "irad_link_into_callers"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        link_into_callers(state)
-        return False
+from irad.frontend.numba.library import LinkIntoCallers
 
 
 class _InnerCompiler(CompilerBase):
@@ -41,7 +27,7 @@ class _InnerCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.add_pass_after(_LinkIntoCallers, RewriteSemanticConstants)
+        manager.add_pass_after(LinkIntoCallers, RewriteSemanticConstants)
         manager.finalize()
         return [manager]
 

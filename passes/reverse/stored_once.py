@@ -102,13 +102,13 @@ def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, Sum]) ->
         if found is not None and inst is found.store and found.store.operands[1] is store.operands[1]:
             # What clears the element may be an integer, which cannot be added to.
             return (found, [each for each in between if each is not found]) if _is_alike(store, found) else None
-        delayed = (store, *(each.store for each in between))
-        if isinstance(inst, Load | Store) and any(may_touch(sweep, each, inst) for each in delayed):
+        if not isinstance(inst, Load | Store):
+            if not is_arithmetic(sweep, inst):
+                return None
+        elif any(may_touch(sweep, each, inst) for each in (store, *(each.store for each in between))):
             if found is None:
                 return None
             between[found] = None
-        elif not isinstance(inst, Load | Store) and not is_arithmetic(sweep, inst):
-            return None
     return None
 
 

@@ -32,7 +32,7 @@ from irad.frontend.custom.rule_arguments import (
 )
 from irad.frontend.custom.targets import jitable
 from irad.frontend.numba import internals
-from irad.frontend.numba.library import only_link
+from irad.frontend.numba.library import OnlyLink
 from irad.records import dataclass
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -290,20 +290,6 @@ def _insert(func_ir: ir.FunctionIR, block: ir.Block, before: ir.Assign, name: st
     return variable
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _OnlyLink(FunctionPass):
-    """The code of a function is linked into that which calls it, and nowhere else."""
-
-    _name = "irad_only_link"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: StateDict) -> bool:
-        only_link(state)
-        return False
-
-
 class _RuleCompiler(CompilerBase):
     """Numba's compiler with the constants put in before dead branches are pruned."""
 
@@ -326,7 +312,7 @@ class _PartCompiler(_RuleCompiler):
 
     def complete(self, manager: PassManager) -> None:
         """Stops before code generation."""
-        manager.add_pass_after(_OnlyLink, RewriteSemanticConstants)
+        manager.add_pass_after(OnlyLink, RewriteSemanticConstants)
 
 
 def rule_dispatcher(function: Any, *, only_linked: bool = False) -> CPUDispatcher:

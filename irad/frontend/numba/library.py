@@ -8,12 +8,14 @@ Method  Numba's own library class: it links the runtime, optimises with vectoris
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import cgutils, codegen, config
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler import StateDict
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.runtime import rtsys
 
 from irad.backend import equality
@@ -301,7 +303,24 @@ _MOST_INLINED: Final = 200
 """Instructions: LLVM's own limit is a quarter of that, unless arguments are constant."""
 
 
-def only_link(state: StateDict) -> None:
+def _of_library(name: str, replace: Callable[[StateDict], None]) -> type[FunctionPass]:
+    """A pass that decides which library a function is lowered into; it runs after `RewriteSemanticConstants`."""
+
+    class Replacement(FunctionPass):
+        _name = name
+
+        def __init__(self) -> None:
+            FunctionPass.__init__(self)
+
+        def run_pass(self, state: StateDict) -> bool:
+            replace(state)
+            return False
+
+    register_pass(mutates_CFG=False, analysis_only=True)(Replacement)
+    return Replacement
+
+
+def _only_link(state: StateDict) -> None:
     """Has a compilation, before its lowering, make a `LinkedLibrary` with no entry point, unless it makes a raw one."""
     if isinstance(state.targetctx, RawContext):
         return
@@ -309,10 +328,14 @@ def only_link(state: StateDict) -> None:
     state.flags.no_compile = True
 
 
-def link_into_callers(state: StateDict) -> None:
+def _link_into_callers(state: StateDict) -> None:
     """Has a compilation, before its lowering, make an `InnerLibrary`; not where its code is read, not run."""
     if state.targetctx.codegen()._library_class is codegen.JITCodeLibrary:
         state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+
+
+OnlyLink = _of_library("irad_only_link", _only_link)
+LinkIntoCallers = _of_library("irad_link_into_callers", _link_into_callers)
 
 
 def new_library(name: str) -> CodeLibrary:
