@@ -15,11 +15,13 @@ from bench.cases import BY_NAME, CASES
 from bench.competitors import TOOLS, Tool
 from bench.harness import outcome, worker
 from bench.harness.machine import least_seconds
-from bench.harness.outcome import Outcome, Wanted
+from bench.harness.outcome import Outcome, Wanted, geometric_mean
 from bench.harness.processes import WorkerFailed, run_worker
 from bench.harness.table import reasons, tools_table_of
 from bench.harness.worker import TOOL_TOLERANCE, Request
 from bench.variants import largest_error
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_small_run(tmp_path: Path):
@@ -140,3 +142,28 @@ def test_pictures(tmp_path: Path):
     text = (tmp_path / "overview.svg").read_text("utf-8")
     assert "JAX" in text
     assert "PyTorch" not in text, "a tool without figures has no row"
+
+
+def test_the_chart_shows_what_the_table_says():
+    """The table of bench/README, the figures that the chart is drawn from, and its description on both front pages."""
+    names = {"best": "hand_opt", "irad": "irad", "JAX": "jax", "PyTorch": "torch", "torch.compile": "torch.compile"}
+    names |= {"Autograd": "autograd", "Enzyme": "enzyme", "fast-math": "enzyme.fast", "libmvec": "enzyme.libmvec"}
+    table = (ROOT / "bench" / "README.md").read_text("utf-8").partition("| case | by hand | best |")
+    head, _, *rows = (table[1] + table[2].partition("\n\n")[0]).splitlines()
+    columns = [names.get(each.strip()) for each in head.strip("|").split("|")]
+    shown = {}
+    for row in rows[:-1]:
+        case, *cells = (each.strip() for each in row.strip("|").split("|"))
+        pairs = zip(columns[1:], cells, strict=True)
+        shown[case.strip("`")] = {name: float(c.replace(",", "")) for name, c in pairs if name and c not in "—!"}
+    cases = json.loads((ROOT / "bench" / "figures.json").read_text("utf-8"))["cases"]
+    assert {case["name"]: case["ratios"] for case in cases} == shown
+
+    charted = {"irad": "irad", "JAX": "jax", "Enzyme": "enzyme", "torch.compile": "torch.compile"}
+    charted |= {"PyTorch": "torch", "Autograd": "autograd"}
+    common = [each for each in shown.values() if set(charted.values()) <= each.keys()]
+    means = {label: geometric_mean(each[tool] for each in common) for label, tool in charted.items()}
+    described = ", ".join(f"{label} {mean:.2g}" for label, mean in means.items() if mean)
+    for page in ("README.md", "docs/README.md"):
+        assert f"Geometric means over ten programs: {described} times" in (ROOT / page).read_text("utf-8"), page
+    assert len(common) == 10
