@@ -10,7 +10,7 @@ element by element, with scalars repeated; it may be assigned, returned, summed 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 Type: TypeAlias = Literal["double", "long"]
@@ -32,8 +32,10 @@ class Expr:
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        """Expressions that this one is made of."""
-        return ()
+        """Expressions that this one is made of, in the order of its fields."""
+        found = (getattr(self, each.name) for each in fields(self))
+        parts = (part for value in found for part in (value if isinstance(value, tuple) else (value,)))
+        return tuple(part for part in parts if isinstance(part, Expr))
 
     def walk(self) -> Iterator[Expr]:
         """This expression and all inside of it."""
@@ -140,10 +142,6 @@ class At(Expr):
     def type(self) -> Type:
         return self.array.type
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.array, *self.indices)
-
 
 @dataclass(frozen=True, eq=False)
 class Part(Expr):
@@ -161,10 +159,6 @@ class Part(Expr):
     def type(self) -> Type:
         return self.array.type
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.array, self.start, self.stop
-
 
 @dataclass(frozen=True, eq=False)
 class Size(Expr):
@@ -176,10 +170,6 @@ class Size(Expr):
     @property
     def type(self) -> Type:
         return "long"
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.array,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +188,6 @@ class Binary(Expr):
     def type(self) -> Type:
         return "long" if self.operator != "/" and self.left.type == self.right.type == "long" else "double"
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.left, self.right
-
 
 @dataclass(frozen=True, eq=False)
 class Negative(Expr):
@@ -217,10 +203,6 @@ class Negative(Expr):
     def type(self) -> Type:
         return self.operand.type
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, eq=False)
 class Compare(Expr):
@@ -230,10 +212,6 @@ class Compare(Expr):
     left: Expr
     right: Expr
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.left, self.right
-
 
 @dataclass(frozen=True, eq=False)
 class Both(Expr):
@@ -241,10 +219,6 @@ class Both(Expr):
 
     left: Expr
     right: Expr
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.left, self.right
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,10 +232,6 @@ class Select(Expr):
     @property
     def type(self) -> Type:
         return self.yes.type
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.condition, self.yes, self.no
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,10 +249,6 @@ class Library(Expr):
     def type(self) -> Type:
         return "long" if self.name == "int" else "double"
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.arguments
-
 
 @dataclass(frozen=True, eq=False)
 class Elements(Expr):
@@ -293,10 +259,6 @@ class Elements(Expr):
     @property
     def rank(self) -> int:
         return 1
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.elements
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,10 +272,6 @@ class New(Expr):
     def rank(self) -> int:
         return len(self.shape)
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.shape
-
 
 @dataclass(frozen=True, eq=False)
 class Copy(Expr):
@@ -325,20 +283,12 @@ class Copy(Expr):
     def rank(self) -> int:
         return self.array.rank
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.array,)
-
 
 @dataclass(frozen=True, eq=False)
 class Sum(Expr):
     """Sum over the elements of an expression, from the first to the last."""
 
     array: Expr
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.array,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,10 +301,6 @@ class Call(Expr):
     @property
     def rank(self) -> int:
         return len(self.function.shape)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.arguments
 
 
 # Statements.
