@@ -87,6 +87,10 @@ def hessian_inside(x):
 @irad.jit(cache=True)
 def pullback_inside(x):
     return irad.vjp(chain, x)[1](2.0)[0].sum()
+
+@irad.jit(cache=True)
+def network(x):
+    return (irad.nn.softmax(x) * x).sum()
 """
 MAIN = """
 import json
@@ -134,6 +138,7 @@ CALLS = {
     "gradient_inside": lambda: m.gradient_inside(x),
     "hessian_inside": lambda: m.hessian_inside(x),
     "pullback_inside": lambda: m.pullback_inside(x),
+    "network": lambda: np.append(irad.grad(m.network)(x.reshape(5, 1)), m.network(x.reshape(5, 1))),
 }
 found = {}
 for kind in sys.argv[1:]:
@@ -151,6 +156,7 @@ PROGRAMS = {
     "gradient inside": ("gradient_inside",),
     "hessian inside": ("hessian_inside",),
     "pullback inside": ("pullback_inside",),
+    "network": ("network",),
 }
 
 
