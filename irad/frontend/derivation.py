@@ -506,8 +506,10 @@ def _lines(text: str) -> str:
 
 
 def _functions_of(program: NumbaProgram) -> frozenset[object]:
+    """The Python functions of a program, and those of which it calls derivatives."""
     functions = (function for function, _ in program.python_functions.values())
-    return frozenset(inspect.unwrap(function) for function in functions)
+    called = (each.functions for each in program.alive if isinstance(each, Linkable))
+    return frozenset(inspect.unwrap(function) for function in functions).union(*called)
 
 
 def _registry() -> Registry:

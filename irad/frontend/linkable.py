@@ -16,13 +16,18 @@ from functools import cached_property
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 
 from irad.backend.link import check_symbols
 from irad.backend.vector_math import with_vector_variants
 from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.exceptions import IN_PYTHON
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.ruled_calls import Outlined
+from irad.frontend.frozen.values import is_of_library
+from irad.frontend.generated import is_generated
 from irad.frontend.numba import internals, marks, samplers, shortcuts
 from irad.frontend.numba.library import (
     CPU,
@@ -33,6 +38,7 @@ from irad.frontend.numba.library import (
     set_environments,
     will_link_derivatives,
 )
+from irad.frontend.numba.patches import watch
 from irad.frontend.values import abi
 from irad.passes.mode import TANGENT
 
@@ -202,6 +208,25 @@ def fill_environments(library: Any) -> None:
 
 
 def functions_of(library: Any) -> frozenset[object]:
-    """The Python functions whose derivatives a finished library has linked."""
-    linked = (each for each in internals.linked_libraries(library) if isinstance(each, Linkable))
-    return frozenset(function for each in linked for function in each.functions)
+    """The Python functions of whose derivatives a finished library holds the code."""
+    found: frozenset[object] | None = getattr(library, _FUNCTIONS, None)
+    if found is None:
+        found = library.functions if isinstance(library, Linkable) else frozenset()
+        setattr(library, _FUNCTIONS, found)  # a recursive function links itself
+        found = found.union(*map(functions_of, internals.linked_libraries(library)))
+        setattr(library, _FUNCTIONS, found)
+    return found
+
+
+_FUNCTIONS: Final = "irad_functions"
+
+
+def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
+    """Has functions of libraries, such as solvers, forgotten with the derivatives that they call."""
+    is_of_user = not (is_generated(dispatcher.py_func) or is_of_library(dispatcher.py_func.__module__))
+    functions = frozenset() if is_of_user else functions_of(compiled.library)
+    if functions:
+        catalogue.note_use(dispatcher, functions)
+
+
+watch(_note_specialisation)

@@ -23,11 +23,13 @@ from typing import Any, Final, TypeAlias
 
 from numba import typeof
 from numba.core import sigutils, types
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.core.types import Type
 from numba.core.typing import Signature
 
 from irad.errors import RuleError, SourceLocation
+from irad.frontend.numba import internals
 from irad.frontend.numba.messages import readable
 from irad.frontend.numba.target import typing_context
 from irad.records import dataclass
@@ -518,9 +520,9 @@ def epoch() -> int:
 # ------------------------------------------------------------------------------------------------ what depends on rules
 
 
-def note_use(derivative: object, functions: frozenset[object]) -> None:
-    """Notes that the program of a derivative, a dispatcher, calls Python functions."""
-    _users[derivative] = _users.get(derivative, frozenset()) | functions
+def note_use(user: Dispatcher, functions: frozenset[object]) -> None:
+    """Notes that the code of a dispatcher, a derivative or a function of a library, holds derivatives of functions."""
+    _users[user] = _users.get(user, frozenset()) | functions
 
 
 def when_changed(forget: Callable[[], None]) -> Callable[[], None]:
@@ -536,6 +538,6 @@ def changed(target: object) -> None:
         forget()
     is_python = hasattr(target, "py_func") or (isinstance(target, FunctionType) and not is_known(target))
     function = getattr(target, "py_func", target)
-    for derivative, functions in list(_users.items()):
+    for user, functions in list(_users.items()):
         if not is_python or function in functions:  # what Numba lowers without a function of its own leaves no trace
-            derivative.forget()
+            user.forget() if hasattr(user, "forget") else internals.forget_overloads(user)
