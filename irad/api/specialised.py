@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llvmlite.ir import IRBuilder, Value
-from numba import njit
 from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.types import Type
@@ -14,6 +13,7 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.shadows import extent_of_array, overlap
@@ -40,6 +40,10 @@ def specialised(
     """
 
     def define(argument_types: tuple[Type, ...]) -> tuple[Any, Callable[..., Any]]:
+        # the engine: a derivative from the disk does without
+        from irad.frontend.inner import inner_njit
+        from irad.frontend.numba.library import will_link_derivatives
+
         compiled: dict[bool, Any] = {}  # by whether it is differentiated; the types of dispatchers refer to them weakly
 
         def resolved() -> tuple[Any, Any]:
@@ -47,8 +51,9 @@ def specialised(
             if kind not in compiled:
                 body, scope = write(argument_types)
                 source = f"def {name}({', '.join(parameters)}):\n{body}"
-                code = function_from(name, source, f"irad.{name}", scope)
-                compiled[kind] = njit(error_model="numpy", boundscheck=False)(code)
+                called = {each: _for_compiled_code(value) for each, value in scope.items()}
+                code = function_from(name, source, f"irad.{name}", called)
+                compiled[kind] = inner_njit(error_model="numpy", boundscheck=False)(code)
             function = types.Dispatcher(compiled[kind])
             return function, typing_context().resolve_function_type(function, argument_types, {})
 
@@ -57,11 +62,17 @@ def specialised(
             implementation = context.get_function(*resolved())
             for library in getattr(implementation, "libs", ()):
                 context.active_code_library.add_linking_library(library)
+            will_link_derivatives(context.active_code_library)
             return implementation(builder, values)
 
         return resolved()[1].return_type(*argument_types), lower
 
     return Definition(parameters, define, on_device)
+
+
+def _for_compiled_code(value: object) -> object:
+    """A derivative in the form that is optimised with its caller; anything else as it is."""
+    return value.inner if isinstance(value, DerivativeDispatcher) else value
 
 
 @intrinsic

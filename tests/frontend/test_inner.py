@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.codegen import JITCodeLibrary
 
 import irad
 from irad.frontend.formatted import FormattedValueError
@@ -50,3 +51,29 @@ def test_error_is_of_the_usual_class_and_has_its_message() -> None:
 
 def test_derivative_of_an_inner_function() -> None:
     assert irad.grad(_outer)(np.array([1.0, 2.0])).tolist() == [6.0, 24.0]
+
+
+@njit
+def _squares(x):
+    return (x * x).sum()
+
+
+def test_second_derivative_is_optimised_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    finish = JITCodeLibrary._finalize_final_module
+
+    def noting(library: JITCodeLibrary) -> None:
+        made.append(library.name)
+        finish(library)
+
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_final_module", noting)
+    np.testing.assert_allclose(irad.hessian(_squares)(np.array([1.0, 2.0])), 2.0 * np.eye(2))
+    assert [name for name in made if "squares" in name or "hessian" in name] == ["hessian_grad__squares"]
+
+
+def test_derivative_is_called_from_python_and_by_inner_code() -> None:
+    x, direction = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    push = irad.pushforward(irad.grad(_squares))
+    for _ in range(2):  # neither finds the specialisation of the other
+        np.testing.assert_allclose(push(x, direction)[1], 2.0 * direction)
+        np.testing.assert_allclose(irad.jacobian(irad.grad(_squares))(x), 2.0 * np.eye(2))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import register_jitable
-
 from irad.api.checkpointing.random_state import put_random_state, random_state
 from irad.api.checkpointing.rules import advanced, are_kept
 from irad.api.checkpointing.values import copied
+from irad.frontend.inner import inner_jitable
 
 # Where to take snapshots of a loop that is run backwards, so that as few steps as possible run again.
 #
@@ -91,7 +90,7 @@ def replaced(levels: list[int], snapshots: int) -> int:
 
 
 for _function in (repetitions, reruns, distance, replaced):
-    register_jitable(_function)
+    inner_jitable(_function)
 
 
 # The sweeps, as code that a rule calls.
@@ -102,13 +101,13 @@ for _function in (repetitions, reruns, distance, replaced):
 # with it.
 
 
-@register_jitable
+@inner_jitable
 def snapshot(step, state, arguments):  # type: ignore[no-untyped-def]
     """The state before a step, with that of the random generators."""
     return copied(state), random_state(step, (state, *arguments))
 
 
-@register_jitable
+@inner_jitable
 def _take(snapshots, used, places, free, place, taken):  # type: ignore[no-untyped-def]
     """Puts a snapshot in place of one that is free, if there is any."""
     if len(free) > 0:
@@ -120,7 +119,7 @@ def _take(snapshots, used, places, free, place, taken):  # type: ignore[no-untyp
     places.append(place)
 
 
-@register_jitable
+@inner_jitable
 def begun(first):  # type: ignore[no-untyped-def]
     """The lists, with a snapshot of the initial state: ``(snapshots, used, places, free)``."""
     free = [0]
@@ -131,7 +130,7 @@ def begun(first):  # type: ignore[no-untyped-def]
 def counted_sweep(most: int) -> Callable[..., Any]:
     """The first sweep of a loop of a known number of steps, which holds at most ``most`` snapshots."""
 
-    @register_jitable
+    @inner_jitable
     def sweep(config, step, steps, state, arguments, held):  # type: ignore[no-untyped-def]
         snapshots, used, places, free = begun(snapshot(step, state, arguments))
         ahead = steps + 1  # what follows the loop is like a step, and the first to be reversed
@@ -152,7 +151,7 @@ def counted_sweep(most: int) -> Callable[..., Any]:
 def growing_sweep(most: int) -> Callable[..., Any]:
     """The first sweep of a loop that runs while a condition holds."""
 
-    @register_jitable
+    @inner_jitable
     def sweep(config, step, condition, state, arguments, held):  # type: ignore[no-untyped-def]
         snapshots, used, places, free = begun(snapshot(step, state, arguments))
         levels, steps = [0], 0
@@ -179,7 +178,7 @@ def growing_sweep(most: int) -> Callable[..., Any]:
 def recovering(most: int) -> Callable[..., Any]:
     """A function that gives the state before a step, in memory of its own; the steps after it have been reversed."""
 
-    @register_jitable
+    @inner_jitable
     def recovered(step, index, snapshots, used, places, free, arguments):  # type: ignore[no-untyped-def]
         at = places[-1]
         state, drawing = snapshots[used[-1]]

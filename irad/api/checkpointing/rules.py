@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.core.types import Type
-from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.random_state import put_random_state, random_state
 from irad.api.checkpointing.values import FILE, Leaf, copied, leaves_of, pulled_call, structured
 from irad.errors import SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_jitable, inner_overload
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
 from irad.frontend.structures.identity import overlaps
@@ -115,9 +115,9 @@ def _invariant(numba_type: Type) -> object:
     return (numba_type.dtype, numba_type.ndim) if isinstance(numba_type, types.Array) else types.unliteral(numba_type)
 
 
-overload(started, strict=False)(_started_typed)
-overload(advanced, strict=False)(_advanced_typed)
-overload(finished, strict=False)(_finished_typed)
+inner_overload(started, strict=False)(_started_typed)
+inner_overload(advanced, strict=False)(_advanced_typed)
+inner_overload(finished, strict=False)(_finished_typed)
 
 
 # What cannot be checkpointed is refused when the rule is compiled.
@@ -195,7 +195,7 @@ def pairs_of_arrays(one: tuple[Type, str], other: tuple[Type, str]) -> str:
     return " or ".join(f"overlaps({a}, {b})" for a, b in itertools.product(arrays_of(*one), arrays_of(*other)))
 
 
-@register_jitable
+@inner_jitable
 def differs(one, other):  # type: ignore[no-untyped-def]
     """True if two arrays of one shape hold different numbers; NaN is not different from NaN."""
     for index in np.ndindex(one.shape):
@@ -322,12 +322,12 @@ class _Given:
         return f"({''.join(f'{item}, ' for item in items)})"
 
 
-@register_jitable
+@inner_jitable
 def _add(array, more):  # type: ignore[no-untyped-def]
     array += more
 
 
-@register_jitable
+@inner_jitable
 def _put(array, content):  # type: ignore[no-untyped-def]
     array[...] = content
 
@@ -432,8 +432,8 @@ class _RunBack:
         return [*lines, f"return ({of_state}, *{self.given.returned(sums, self.scope)})"]
 
 
-overload(saved, strict=False, prefer_literal=True)(_saved_typed)
-overload(is_new, strict=False)(_is_new_typed)
-overload(are_kept, strict=False)(_are_kept_typed)
-overload(run_again, strict=False)(_run_again_typed)
-overload(run_back, strict=False)(_run_back_typed)
+inner_overload(saved, strict=False, prefer_literal=True)(_saved_typed)
+inner_overload(is_new, strict=False)(_is_new_typed)
+inner_overload(are_kept, strict=False)(_are_kept_typed)
+inner_overload(run_again, strict=False)(_run_again_typed)
+inner_overload(run_back, strict=False)(_run_back_typed)

@@ -10,13 +10,13 @@ import numpy as np
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
-from numba.extending import overload
 
 from irad.api.annotations import Active, Const, Duplicated, Reverse
 from irad.api.autodiff import autodiff_of
 from irad.api.functions import remembered
 from irad.frontend.calls.task import Seed
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_overload
 from irad.frontend.values import abi, tree
 from irad.options import Options
 
@@ -121,8 +121,8 @@ def _copy_typed(array: Any) -> Any:
     return copy
 
 
-overload(copied, strict=False)(_copied_typed)
-overload(_copy, strict=False)(_copy_typed)
+inner_overload(copied, strict=False)(_copied_typed)
+inner_overload(_copy, strict=False)(_copy_typed)
 
 
 # The reverse of a function within a rule: run it again with a tape, and pull a cotangent back through it.
@@ -166,7 +166,7 @@ def pulled_call(
     flat = flattened(f, tuple(numba_type for numba_type, _ in values), numbers, has_value=has_value)
     annotations = tuple(object.__new__(kind) for kind in kinds)
     source = Seed.NONE if seed is None else Seed.GIVEN
-    scope["derivative"] = autodiff_of(flat, Reverse, annotations, source, options)
+    scope["derivative"] = autodiff_of(flat, Reverse, annotations, source, options).inner
     extras = [*(shadows[leaf] for leaf in leaves if leaf in shadows), *([] if seed is None else [seed])]
     call = f"derivative({', '.join([*extras, *(leaf.text for leaf in leaves)])})"
     return call, tuple(leaf for leaf, kind in zip(leaves, kinds, strict=True) if kind is Active)

@@ -80,6 +80,7 @@ class DerivativeDispatcher(StructureDispatcher):
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
         certain: makes the same derivative with strong zeros, where ``task`` speculates: compiled code calls that.
         shows_zeros: makes the same derivative with `Task.shows_zeros`; see `irad.frontend.calls.retry.zero_that_won`.
+        is_inner: whether only compiled code of irad calls it, which optimises it: it has no machine code of its own.
         form: of a derivative without a task, what tells it from others that are made again alike, after its options: by
             these it is kept on disk. None: it is not, since typing leaves more than code.
     """
@@ -101,6 +102,7 @@ class DerivativeDispatcher(StructureDispatcher):
         is_pointed_to: bool = False,
         certain: Callable[[], DerivativeDispatcher] | None = None,
         shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+        is_inner: bool = False,
         form: tuple[Options, object] | None = None,
     ) -> None:
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
@@ -116,9 +118,12 @@ class DerivativeDispatcher(StructureDispatcher):
         nogil = bool(primal.targetoptions.get("nogil"))
         options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
         has_lanes = task is not None and task.mode.width > 1
-        compiler = compiler_boxing(python_type, has_lanes=has_lanes)
+        if is_inner:
+            options["no_cpython_wrapper"] = True
+        compiler = compiler_boxing(python_type, has_lanes=has_lanes, is_inner=is_inner)
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
-        self._irad_keep_on_disk()
+        if not is_inner:
+            self._irad_keep_on_disk()
 
     def _irad_keep_on_disk(self) -> None:
         form = self._irad_form if self.task is None else (self.task.options, self.task)
@@ -352,17 +357,18 @@ class DerivativeDispatcher(StructureDispatcher):
     @cached_property
     def pointed_to(self) -> DerivativeDispatcher:
         """This derivative for function pointers."""
-        return DerivativeDispatcher(
-            self.py_func,
-            self.irad_called,
-            self.primal,
-            self.kind,
-            self._irad_rebuild,
-            self._irad_python_type,
-            self.task,
-            is_pointed_to=True,
-            form=self._irad_form,
-        )
+        return self._irad_as(DerivativeDispatcher, is_pointed_to=True)
+
+    @cached_property
+    def inner(self) -> DerivativeDispatcher:
+        """This derivative for compiled code of irad, which is optimised as a whole; Python cannot call it."""
+        certain = self._irad_certain
+        return certain._irad_as(_InnerDerivative, is_inner=True) if certain is self else certain.inner
+
+    def _irad_as(self, kind: type[DerivativeDispatcher], **callers: bool) -> DerivativeDispatcher:
+        """The same derivative for other callers."""
+        made_from = self.py_func, self.irad_called, self.primal, self.kind, self._irad_rebuild, self._irad_python_type
+        return kind(*made_from, self.task, form=self._irad_form, **callers)
 
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
@@ -423,6 +429,10 @@ class DerivativeDispatcher(StructureDispatcher):
     def __repr__(self) -> str:
         innermost = self.primal if self.names_primal else self.primal.primal
         return f"<irad.{self.kind} of {innermost.py_func.__qualname__}>"
+
+
+class _InnerDerivative(internals.Entryless, DerivativeDispatcher):
+    """A derivative without an entry for Python."""
 
 
 without_source(DerivativeDispatcher.__call__, "derivative")

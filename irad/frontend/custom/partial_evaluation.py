@@ -32,7 +32,7 @@ from irad.frontend.custom.rule_arguments import (
 )
 from irad.frontend.custom.targets import jitable
 from irad.frontend.numba import internals
-from irad.frontend.numba.library import OnlyLink
+from irad.frontend.numba.library import LinkIntoCallers, OnlyLink
 from irad.records import dataclass
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -291,7 +291,9 @@ def _insert(func_ir: ir.FunctionIR, block: ir.Block, before: ir.Assign, name: st
 
 
 class _RuleCompiler(CompilerBase):
-    """Numba's compiler with the constants put in before dead branches are pruned."""
+    """Numba's compiler with the constants put in before dead branches are pruned; its code is left to the callers."""
+
+    library: Any = LinkIntoCallers
 
     def define_pipelines(self) -> list[PassManager]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -299,29 +301,27 @@ class _RuleCompiler(CompilerBase):
         manager.add_pass_after(_SpecialiseHelpers, _PutConstants)
         manager.add_pass_after(_WriteOutLanes, WithLifting)  # before Numba inlines the functions that they call
         manager.add_pass_after(_SpellEllipsis, _PutConstants)
-        self.complete(manager)
+        manager.add_pass_after(self.library, RewriteSemanticConstants)
         manager.finalize()
         return [manager]
 
-    def complete(self, manager: PassManager) -> None:
-        """Adds further passes."""
-
 
 class _PartCompiler(_RuleCompiler):
-    """For what only the code around a rule calls."""
+    """For what only the code around a rule calls, which sets the environment."""
 
-    def complete(self, manager: PassManager) -> None:
-        """Stops before code generation."""
-        manager.add_pass_after(OnlyLink, RewriteSemanticConstants)
+    library = OnlyLink
 
 
-def rule_dispatcher(function: Any, *, only_linked: bool = False) -> CPUDispatcher:
+def rule_dispatcher(function: Any, *, is_part: bool = False) -> CPUDispatcher:
     """The dispatcher of a function of a rule; of one that is decorated, with the options given there.
+
+    Its code is linked into that of its callers, and has no entry for Python.
 
     Args:
         function: it.
-        only_linked: its code is linked into that of its callers, which set its environment; it has no entry point.
+        is_part: only the code around the rule calls it, and sets its environment.
     """
     options = getattr(function, "targetoptions", {}) | ONLY_LINKED
-    compiler = _PartCompiler if only_linked else _RuleCompiler
-    return CPUDispatcher(getattr(function, "py_func", function), targetoptions=options, pipeline_class=compiler)
+    compiler = _PartCompiler if is_part else _RuleCompiler
+    made_of = getattr(function, "py_func", function)
+    return internals.EntrylessDispatcher(made_of, targetoptions=options, pipeline_class=compiler)

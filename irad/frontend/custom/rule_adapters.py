@@ -149,7 +149,7 @@ def compile_both(adapter: RulePairAdapter) -> tuple[tuple[CompileResult, Compile
 
     They have no machine code: a derivative links them, and sets the environments that their libraries name.
     """
-    forward, backward = (rule_dispatcher(f(adapter), only_linked=True) for f in (_augmented, _reverse))
+    forward, backward = (rule_dispatcher(f(adapter), is_part=True) for f in (_augmented, _reverse))
     augmented = compile_part(adapter.rule, "augmented_primal", forward, _augmented_types(adapter))
     reverse = compile_part(
         adapter.rule, "reverse", backward, (types.voidptr,) * (1 + adapter.width * len(adapter.float_types))
@@ -387,7 +387,7 @@ def calling(adapter: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[
         packed = given[0]
         assert isinstance(packed, types.BaseTuple)
         rule_types = (ConfigType(adapter.config), *given[1 : 1 + slots], *packed.types)
-        dispatcher = rule_dispatcher(adapter.rule.part(kind), only_linked=True)
+        dispatcher = rule_dispatcher(adapter.rule.part(kind), is_part=True)
         adapter.dispatchers.append(dispatcher)
         taken = _taken_types(adapter.rule, kind, dispatcher, rule_types)
         compiled = compile_part(adapter.rule, kind, dispatcher, taken)
@@ -469,7 +469,7 @@ _STRIDE_MISFIT: Final = (
 
 def compile_tangent(adapter: RulePairAdapter) -> CompileResult:
     """Numba's compile result of the function around a forward rule, without machine code."""
-    dispatcher = rule_dispatcher(_tangent(adapter), only_linked=True)
+    dispatcher = rule_dispatcher(_tangent(adapter), is_part=True)
     made = compile_part(adapter.rule, _KIND, dispatcher, _tangent_types(adapter))
     made.library.environments = (*adapter.environments, made.environment)
     made.library.slots = adapter.slots  # as long as code that takes slots lives, so do they

@@ -32,7 +32,7 @@ from numba.np.numpy_support import as_dtype
 from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"
-_HAS_LANES = "irad_has_lanes"
+_CODE = "irad_code"
 
 
 class NumPyNumber(types.Type):
@@ -92,26 +92,30 @@ class _Lowering(NativeLowering):
         return _Lower
 
     def run_pass(self, state: StateDict) -> bool:
-        if state.metadata[_HAS_LANES]:
-            from irad.frontend.numba.library import vectorise_lanes  # what compiles; loaded with the derivative
+        if any(state.metadata[_CODE].values()):
+            from irad.frontend.numba.library import lower_derivative  # what compiles; loaded with the derivative
 
-            vectorise_lanes(state)
+            lower_derivative(state, **state.metadata[_CODE])
         return bool(super().run_pass(state))
 
 
-def compiler_boxing(python_type: Callable[[Type], Type], *, has_lanes: bool = False) -> type[CompilerBase]:
+def compiler_boxing(
+    python_type: Callable[[Type], Type], *, has_lanes: bool = False, is_inner: bool = False
+) -> type[CompilerBase]:
     """A compiler for functions whose result Python is given as another type.
 
     Args:
         python_type: from the type of a result to one with the same representation, which says how it is boxed.
         has_lanes: whether the code does the same to several numbers at a time.
+        is_inner: whether the code is left to its callers, which are compiled.
     """
 
     class Compiler(CompilerBase):
         """Numba's compiler with its last step replaced."""
 
         def define_pipelines(self) -> list[PassManager]:
-            self.state.metadata[_PYTHON_TYPE], self.state.metadata[_HAS_LANES] = python_type, has_lanes
+            code = {"has_lanes": has_lanes, "is_inner": is_inner}
+            self.state.metadata |= {_PYTHON_TYPE: python_type, _CODE: code}
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             manager.passes = [
                 (_Lowering if each is NativeLowering else each, description) for each, description in manager.passes

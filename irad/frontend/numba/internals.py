@@ -106,14 +106,18 @@ class OpenDispatcher(CPUDispatcher):
         return self.specialisation_for(*args, **kws)
 
 
-class EntrylessDispatcher(OpenDispatcher):
-    """A dispatcher whose specialisations have no entry for Python, so Numba's C code never finds one.
+class Entryless:
+    """A base of dispatchers whose specialisations have no entry for Python, so Numba's C code never finds one.
 
     Replace by: a public hook as above.
     """
 
     def _insert(self, *_: object) -> None:
         pass
+
+
+class EntrylessDispatcher(Entryless, OpenDispatcher):
+    """A dispatcher of functions that only compiled code calls."""
 
 
 # ------------------------------------------------------------------------------------------------ callbacks from C

@@ -108,9 +108,11 @@ class LinkedLibrary(codegen.JITCodeLibrary):
 
     Attributes:
         environments: values of its environment globals; whoever has linked it sets them.
+        has_lanes: whether the code does the same to several numbers side by side.
     """
 
     environments: tuple[Any, ...] = ()
+    has_lanes = False
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Numba's hook after lowering: a derivative that calls this code may be differentiated itself."""
@@ -220,11 +222,23 @@ _DYNAMIC: Final = MARKER.removesuffix("irad")
 
 
 class DerivativeLibrary(codegen.JITCodeLibrary):
-    """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order."""
+    """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order.
+
+    Attributes:
+        has_lanes: whether the code does the same to several numbers side by side.
+    """
+
+    has_lanes = False
 
     def _optimize_final_module(self) -> None:
-        with vectors_of_derivatives(), without_gathers(self.codegen):
-            super()._optimize_final_module()
+        # Numba leaves out the pass that makes vectors of code without loops, as lanes side by side are.
+        before = config.SLP_VECTORIZE
+        config.SLP_VECTORIZE = int(before or any(getattr(each, "has_lanes", False) for each in text_of(self)))
+        try:
+            with vectors_of_derivatives(), without_gathers(self.codegen):
+                super()._optimize_final_module()
+        finally:
+            config.SLP_VECTORIZE = before
         # Numba names such a variable by the address in it. Where the code is loaded from the disk, that may be the
         # address of something else, which other code refers to by this name.
         for variable in self._final_module.global_variables:
@@ -245,24 +259,28 @@ class SupportLibrary(codegen.JITCodeLibrary):
         manager.run(self._final_module, builder)
 
 
-class LaneLibrary(DerivativeLibrary):
-    """Code that does the same to several numbers side by side: LLVM makes vectors of it, which Numba prevents."""
-
-    def _optimize_final_module(self) -> None:
-        # Numba leaves this pass out, but lanes side by side are what it makes vectors of.
-        before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
-        try:
-            super()._optimize_final_module()
-        finally:
-            config.SLP_VECTORIZE = before
+def text_of(library: Any) -> list[Any]:
+    """A code library and those from whose text its machine code is made: they have none of their own."""
+    found, kinds = [library], (LinkedLibrary, internals.LinkedText)
+    for each in found:
+        found += [one for one in internals.linked_libraries(each) if isinstance(one, kinds) and one not in found]
+    return found
 
 
-def vectorise_lanes(state: StateDict) -> None:
-    """Has a compilation, before its lowering, make a `LaneLibrary`; not where its code is read, not run."""
+def lower_derivative(state: StateDict, *, has_lanes: bool, is_inner: bool) -> None:
+    """Chooses the library of a derivative, before its lowering; not where its code is read, not run.
+
+    Args:
+        state: of the compilation.
+        has_lanes: whether the code does the same to several numbers side by side.
+        is_inner: whether it is left to its callers.
+    """
     made_by = state.targetctx.codegen()
     if made_by._library_class is codegen.JITCodeLibrary:
-        state.library = LaneLibrary(made_by, state.func_id.func_qualname)
-        state.library.enable_object_caching()
+        state.library = (InnerLibrary if is_inner else DerivativeLibrary)(made_by, state.func_id.func_qualname)
+        state.library.has_lanes = has_lanes
+        if not is_inner:
+            state.library.enable_object_caching()
 
 
 def will_link_derivatives(library: CodeLibrary) -> None:

@@ -574,7 +574,7 @@ OVERRIDDEN: Final = (
             _CODEGEN,
             "JITCodeLibrary._optimize_final_module",
             "irad.frontend.numba.library:DerivativeLibrary",
-            "LLVM makes vectors of more loops, without instructions that gather",
+            "LLVM makes vectors of more loops, without instructions that gather, and of lanes side by side",
         ),
         (
             _CODEGEN,
@@ -587,12 +587,6 @@ OVERRIDDEN: Final = (
             "JITCodeLibrary._optimize_final_module",
             "irad.frontend.numba.library:SupportLibrary",
             "LLVM's pipeline runs once over the run-time support, in every process's first gradient",
-        ),
-        (
-            _CODEGEN,
-            "JITCodeLibrary._optimize_final_module",
-            "irad.frontend.numba.library:LaneLibrary",
-            "LLVM makes vectors of what is done to several numbers side by side",
         ),
     ),
     *_rows(
