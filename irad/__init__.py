@@ -12,7 +12,7 @@ from pathlib import Path
 
 from irad.lazy import offer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _IN_COMPILED_CODE = {
     "irad.api.annotations": "irad.api.autodiff",

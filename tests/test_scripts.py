@@ -11,10 +11,10 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "environment.sh"
 PIP = """#!/bin/sh
 [ "$1" = - ] && { echo key; exit; }
 echo 'Obtaining file:///here'
-echo 'Collecting numpy>=1.26 (from irad==0.1.0)'
+echo 'Collecting numpy>=1.26 (from irad)'
 echo '  Downloading numpy-2.4.6-cp311-cp311-linux_x86_64.whl.metadata (6 kB)'
 echo '  Downloading https://example.org/files/numpy-2.4.6-cp311-cp311-linux_x86_64.whl (16.6 MB)'
-echo 'Processing /mirror/simple/rich-15.0.0-py3-none-any.whl (from irad==0.1.0)'
+echo 'Processing /mirror/simple/rich-15.0.0-py3-none-any.whl (from irad)'
 echo 'Installing collected packages: numpy, rich, irad'
 exit $STATUS
 """

@@ -46,7 +46,7 @@ from irad.records import dataclass
 # What all compiled code depends on: versions, the sources of irad, the processor, settings.
 
 _FORMAT: Final = 3
-_PACKAGES: Final = ("numba", "llvmlite", "numpy")
+_PACKAGES: Final = ("irad", "numba", "llvmlite", "numpy")
 _OTHER_PACKAGES: Final = ("scipy", "numba_mpi")
 _SETTINGS: Final = (
     "OPT",

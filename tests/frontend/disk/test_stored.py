@@ -180,7 +180,12 @@ def _by_version(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fingerprint, "_versions", lambda: ("another version",))
 
 
-@pytest.mark.parametrize("change", [_by_environment, _by_processor, _by_setting, _by_version])
+def _by_release(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fingerprint, "_versions", fingerprint._versions.__wrapped__)
+    patch.setattr(irad, "__version__", "99.0.0")
+
+
+@pytest.mark.parametrize("change", [_by_environment, _by_processor, _by_setting, _by_version, _by_release])
 def test_surroundings_are_part_of_it(load: Any, change: Callable[[pytest.MonkeyPatch], None]) -> None:
     slope(load().closed)
     with pytest.MonkeyPatch.context() as patch:
