@@ -6,7 +6,9 @@ claim; `tests/test_versions.py` compares them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 Numbers = tuple[int, ...]
@@ -31,6 +33,12 @@ NUMBA_CUDA: Final[Numbers] = (0, 24)
 EXTRAS: Final = {
     "demo": ("matplotlib", "scipy"),
     "report": ("jinja2",),
+    "dask": ("dask[array]", "distributed"),
+    "ipopt": ("cyipopt-wheels",),
+    "jax": ("jax",),
+    "mpi": ("numba-mpi",),
+    "pytensor": ("pytensor",),
+    "torch": ("torch",),
     "fft": ("rocket-fft",),
     "cuda12": ("cupy-cuda12x", "numba-cuda[cu12]", "nvidia-cuda-nvcc-cu12"),
     "cuda13": ("cupy-cuda13x", "numba-cuda[cu13]", "nvidia-cuda-nvcc"),
@@ -38,9 +46,22 @@ EXTRAS: Final = {
 """The packages of the extras of `pyproject.toml` that messages say how to install."""
 
 
-def install(extra: str) -> str:
-    """A command that installs the packages of an extra, wherever irad came from: an index, a folder, a repository."""
-    return " ".join(["pip install", *(f"'{name}'" if "[" in name else name for name in EXTRAS[extra])])
+def install(what: str) -> str:
+    """A command that installs the packages of an extra, or a package.
+
+    It names the packages and not ``irad[extra]``, which pip would look for in an index where irad is not installed.
+    """
+    return shlex.join(["pip", "install", *EXTRAS.get(what, (what,))])
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Around imports of an extra, or a package: where it is missing, the error says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        error.add_note(f"To install what irad needs here: {install(what)}")
+        raise
 
 
 def numbers_of(version: str) -> Numbers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import runpy
 import shlex
@@ -142,6 +144,28 @@ def test_commands_install_the_packages_of_the_extras(extra: str):
     assert shlex.split(versions.install(extra)) == ["pip", "install", *versions.EXTRAS[extra]]
 
 
-def test_no_message_names_an_extra_of_irad_in_an_index():
-    for path in (ROOT / "irad").rglob("*.py"):
-        assert not re.search(r"pip install \W*irad", path.read_text(encoding="utf-8")), path
+def test_commands_quote_what_a_shell_would_read():
+    assert versions.install("numba>=0.65") == "pip install 'numba>=0.65'"
+    assert versions.install("dask") == "pip install 'dask[array]' distributed"
+
+
+def test_commands_are_made_in_one_place():
+    found = []
+    for path in (ROOT / "irad").rglob("*.py"):  # docstrings are for readers of the reference
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+        found += [f"{path}:{text.lineno}" for text in texts if "pip install" in str(text.value)]
+    assert found == []
+
+
+BRIDGES = {"torch": "torch", "jax": "jax", "pytensor": "pytensor", "dask": "dask", "ipopt": "cyipopt", "scipy": "scipy"}
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+def test_a_bridge_without_its_partner_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, bridge: str):
+    monkeypatch.delitem(sys.modules, f"irad.interop.{bridge}", raising=False)
+    monkeypatch.setitem(sys.modules, BRIDGES[bridge], None)
+    with pytest.raises(ModuleNotFoundError, match=BRIDGES[bridge]) as caught:
+        importlib.import_module(f"irad.interop.{bridge}")
+    assert caught.value.__notes__ == [f"To install what irad needs here: {versions.install(bridge)}"]

@@ -16,16 +16,7 @@ from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-import dask
-import dask.array as da
-import dask.bag as db
 import numpy as np
-from dask.base import get_scheduler, is_dask_collection
-from dask.core import flatten
-from dask.delayed import Delayed
-from dask.highlevelgraph import HighLevelGraph
-from dask.sizeof import sizeof
-from dask.task_spec import DataNode, Task, TaskRef
 
 import irad
 from irad import data
@@ -35,6 +26,18 @@ from irad.frontend.calls.raising import public
 from irad.interop.flat import filled, mapped, positional, positions_of, split
 from irad.message import with_article
 from irad.options import Options
+from irad.versions import needed
+
+with needed("dask"):
+    import dask
+    import dask.array as da
+    import dask.bag as db
+    from dask.base import get_scheduler, is_dask_collection
+    from dask.core import flatten
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+    from dask.sizeof import sizeof
+    from dask.task_spec import DataNode, Task, TaskRef
 
 __all__ = ["hvp", "value_and_grad"]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-import cyipopt
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +14,10 @@ from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.message import with_article
 from irad.options import Options
+from irad.versions import needed
+
+with needed("ipopt"):
+    import cyipopt
 
 __all__ = ["Problem", "problem"]
 

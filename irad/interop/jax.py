@@ -17,11 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import jax
 import numba
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 from llvmlite import ir
 from numba.extending import intrinsic
 
@@ -44,6 +41,12 @@ from irad.interop.flat import (
     split,
     type_of,
 )
+from irad.versions import needed
+
+with needed("jax"):
+    import jax
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
 
 __all__ = ["wrap"]
 

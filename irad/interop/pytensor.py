@@ -13,11 +13,6 @@ from typing import Any, Final
 
 import numba
 import numpy as np
-import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType
-from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.op import Op
-from pytensor.link.numba.dispatch import numba_funcify
 
 import irad
 from irad.errors import SignatureError
@@ -35,6 +30,14 @@ from irad.interop.flat import (
     split,
     tuple_of,
 )
+from irad.versions import needed
+
+with needed("pytensor"):
+    import pytensor.tensor as pt
+    from pytensor.gradient import DisconnectedType
+    from pytensor.graph.basic import Apply, Variable
+    from pytensor.graph.op import Op
+    from pytensor.link.numba.dispatch import numba_funcify
 
 __all__ = ["as_op"]
 

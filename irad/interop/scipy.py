@@ -9,10 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import numba
 import numpy as np
-import scipy
 from numba.core import types
 from numpy.typing import NDArray
-from scipy import optimize
 
 import irad
 from irad import data
@@ -20,6 +18,11 @@ from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.options import Options
+from irad.versions import needed
+
+with needed("scipy"):
+    import scipy
+    from scipy import optimize
 
 __all__ = ["Derivatives", "derivatives", "low_level_callable", "minimize"]
 

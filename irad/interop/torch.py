@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import torch
 
 import irad
 from irad.errors import SignatureError
@@ -40,6 +39,10 @@ from irad.interop.flat import (
     split,
     type_of,
 )
+from irad.versions import needed
+
+with needed("torch"):
+    import torch
 
 __all__ = ["wrap"]
 

@@ -125,7 +125,7 @@ def _numba_cuda() -> Fact:
         return Fact(GROUP, "numba.cuda", f"{name}: {failure}", State.MISSING, f"kernels are written with it: {_EXTRA}")
     if version and numbers_of(version) < NUMBA_CUDA:
         needed = spelled(NUMBA_CUDA)
-        remedy = f"pip install 'numba-cuda>={needed}'"
+        remedy = install(f"numba-cuda>={needed}")
         return Fact(GROUP, "numba.cuda", f"{name}, older than {needed}", State.MISSING, remedy)
     return Fact(GROUP, "numba.cuda", name)
 
@@ -178,10 +178,10 @@ _OPTIONAL: Final = {
     "matplotlib": "`irad demo` plots with it",
     "rocket-fft": "brings np.fft to compiled code",
 }
-_NO_SVML: Final = "exp, sin, … in loops are computed number by number without it: pip install intel-cmplr-lib-rt"
+_NO_SVML: Final = f"exp, sin, … in loops are computed number by number without it: {install('intel-cmplr-lib-rt')}"
 _CPU_FEATURES: Final = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 _LAYERS: Final = {
-    "tbb": ("tbbpool", "the layer that several Python threads may use at once: pip install tbb"),
+    "tbb": ("tbbpool", f"the layer that several Python threads may use at once: {install('tbb')}"),
     "omp": ("omppool", "apt install libgomp1"),
     "workqueue": ("workqueue", "reinstall numba: it brings this layer itself"),
 }
@@ -213,7 +213,7 @@ def _versions() -> Iterator[Fact]:
         if found is not None:
             yield Fact(group, name, found)
         else:
-            yield Fact(group, name, "not installed", State.MISSING, f"{purpose}: pip install {name}")
+            yield Fact(group, name, "not installed", State.MISSING, f"{purpose}: {install(name)}")
 
 
 def _tested(fact: Fact, version: str, tested: Collection[tuple[int, ...]]) -> Fact:
@@ -227,11 +227,11 @@ def _tested(fact: Fact, version: str, tested: Collection[tuple[int, ...]]) -> Fa
 def _required(group: str, name: str, least: tuple[int, ...]) -> Fact:
     found, wanted = version_of(name), ".".join(map(str, least))
     module, failure = imported(name)
-    install = f"pip install '{name}>={wanted}'"
+    remedy = install(f"{name}>={wanted}")
     if found is None or module is None:
-        return Fact(group, name, failure or "not installed", State.BROKEN, install)
+        return Fact(group, name, failure or "not installed", State.BROKEN, remedy)
     if numbers_of(found) < least:
-        return Fact(group, name, f"{found}, older than {wanted}", State.BROKEN, install)
+        return Fact(group, name, f"{found}, older than {wanted}", State.BROKEN, remedy)
     if name == "llvmlite":
         llvm = ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))
         return Fact(group, name, f"{found} (LLVM {llvm})")
@@ -288,7 +288,7 @@ def _blas() -> Iterator[Fact]:
             "scipy.linalg.cython_blas",
             failure,
             State.MISSING,
-            "np.dot, @ and np.linalg do not compile without it. pip install scipy",
+            f"np.dot, @ and np.linalg do not compile without it. {install('scipy')}",
         )
         return
     yield Fact(group, "scipy.linalg.cython_blas", _built_with("scipy"))

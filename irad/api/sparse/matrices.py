@@ -26,6 +26,7 @@ from irad.frontend.numba.messages import location_of
 from irad.frontend.offered import refuse_in_compiled_code
 from irad.message import with_article
 from irad.options import Options
+from irad.versions import install
 
 # A sparse matrix whose pattern is known: products are computed, and the entries taken out of them.
 
@@ -456,7 +457,7 @@ def _check_scipy(kind: str, primal: CPUDispatcher) -> None:
     except ImportError:
         raise SignatureError(
             f"irad.{kind} needs SciPy, which is not installed",
-            f"(a) pip install scipy or (b) irad.{kind.removeprefix('sparse_')}, which returns an array",
+            f"(a) {install('scipy')} or (b) irad.{kind.removeprefix('sparse_')}, which returns an array",
             "the result is a sparse matrix of SciPy's",
             location_of(primal.py_func),
         ) from None

@@ -19,6 +19,7 @@ from typing import Final
 
 from irad.errors import BackendError
 from irad.records import dataclass
+from irad.versions import install
 
 _VARIABLES: Final = ("CUDA_HOME", "CUDA_PATH")
 _USUAL: Final = Path("/usr/local/cuda")
@@ -69,7 +70,7 @@ def _roots() -> Iterator[Path]:
 def _missing(what: str, package: str) -> BackendError:
     return BackendError(
         f"{what} is not on this machine",
-        f"(a) pip install {package}, or (b) install the CUDA toolkit and let CUDA_HOME name its directory",
+        f"(a) {install(package)}, or (b) install the CUDA toolkit and let CUDA_HOME name its directory",
         "PTX is made without it only for kernels that call no mathematical function"
         if package == "nvidia-nvvm"
         else None,

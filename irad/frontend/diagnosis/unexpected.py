@@ -28,6 +28,7 @@ from numba.core.types import Type
 from irad import errors
 from irad.frontend.numba.messages import Explanation, full_name, readable
 from irad.message import source_line, with_article
+from irad.versions import install
 
 # Misspelt names: the name in a module that was probably meant.
 
@@ -128,7 +129,7 @@ def _missing_package(error: ImportError) -> _Parts | None:
     return (
         "it needs SciPy, which is not installed",
         "Numba calls the linear algebra (@, np.dot, np.linalg) that comes with SciPy",
-        "install SciPy: pip install scipy",
+        f"install SciPy: {install('scipy')}",
         None,
     )
 

@@ -14,6 +14,7 @@ from irad.frontend.operands import floats, inexact
 from irad.nn.resampling.folding import fold, unfold
 from irad.nn.resampling.padding import pad_reflect
 from irad.nn.shapes import Array
+from irad.versions import install
 
 
 @njit
@@ -203,7 +204,7 @@ def _compiled_require_transforms(name):
         import rocket_fft  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError:
         function = f"irad.nn.{name.literal_value}"
-        message = f"{function} needs rocket-fft, which makes np.fft known to Numba: pip install rocket-fft"
+        message = f"{function} needs rocket-fft, which makes np.fft known to Numba: {install('fft')}"
         raise NumbaTypeError(message) from None
     return lambda name: None
 
