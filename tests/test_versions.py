@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import irad
 from irad import versions
 from irad.versions import numbers_of, spelled
 
@@ -49,6 +50,17 @@ def test_the_front_page_claims_what_was_tested(page: str):
     first, last = spelled(min(versions.PYTHON)), spelled(max(versions.PYTHON))
     assert f"Python {first} to {last}" in text
     assert f"Numba {OLDEST} to {NEWEST}" in text
+
+
+def test_the_newest_release_of_the_changelog_is_this_one():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", changelog, re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", headings[1])
+    version, _, date = headings[1].partition(" - ")
+    assert version == irad.__version__
+    assert f"version: {version}\ndate-released: {date}\n" in citation
 
 
 def test_every_version_has_its_row_in_the_documentation():
