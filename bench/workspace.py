@@ -1,6 +1,6 @@
 """``python -m bench.workspace``: a rule with workspace against the same rule with fresh memory for each call.
 
-The rule is that of ``docs/examples/stateful_gemm.py``; the shapes are 16×32 · 32×8, 20 products in a row onto the same
+The rule is that of ``docs/programs/stateful_gemm.py``; the shapes are 16×32 · 32×8, 20 products in a row onto the same
 matrix. CPU time of one product with its adjoint; the two take turns, and the median of the ratios counts.
 """
 
@@ -22,7 +22,7 @@ from irad import rules
 from irad.rules import AugmentedReturn, is_active
 
 PRODUCTS = 20
-_example = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "examples" / "stateful_gemm.py"))
+_example = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "programs" / "stateful_gemm.py"))
 _gemm, _inner, _scale, _add_scaled = (_example[name] for name in ("_gemm", "_inner", "_scale", "_add_scaled"))
 
 

@@ -1,25 +1,35 @@
 """A hook of MkDocs: what the guides link to outside of docs/ becomes part of the site.
 
 The READMEs of folders become pages of their own, in ``folders/``. Links to other files of the repository, which a
-reader of the site does not have, become the names of these files.
+reader of the site does not have, become the names of these files. The reports in ``reports/`` are made by irad.
 """
 
 from __future__ import annotations
 
+import functools
 import os.path
 import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
+_REPORTS = {  # arguments of `irad inspect`; a page of 100 kB each, too much for the repository
+    "reports/energy.html": ("docs/examples/energy.py:energy", "--args", "np.linspace(0.0, 1.0, 100_000)", "--profile"),
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds a page for each README that a page links to, directly or through another."""
+    """Adds the reports, and a page for each README that a page links to, directly or through another."""
+    for uri, arguments in _REPORTS.items():
+        files.append(File.generated(config, uri, content=_report(arguments)))
     pending = [(file.src_uri, Path(file.abs_src_path).read_text(encoding="utf-8")) for file in files if _is_page(file)]
     while pending:
         uri, text = pending.pop()
@@ -47,6 +57,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     parts = re.split(f"({_CODE.pattern})", markdown, flags=re.DOTALL)
     return "".join(part if part.startswith("```") else _LINK.sub(replaced, part) for part in parts)
+
+
+@functools.cache  # `mkdocs serve` builds again after each change
+def _report(arguments: tuple[str, ...]) -> str:
+    """The page that `irad inspect` makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        command = [sys.executable, "-m", "irad", "inspect", *arguments, "--html", str(file)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise PluginError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+        return file.read_text(encoding="utf-8")
 
 
 def _is_page(file: Any) -> bool:

@@ -1,7 +1,7 @@
 """Find the conductivity of a rod from its temperature: the adjoint of a solver, with checkpoints.
 
-The heat equation is solved in 2,000 explicit steps. In place of a tape of all of them, `irad.checkpoint_loop` holds 20
-states, and runs steps again.
+The heat equation is solved in 2,000 explicit steps. Instead of a tape of all of them, `irad.checkpoint_loop` stores 20
+snapshots and recomputes the steps between.
 """
 
 import argparse
@@ -31,7 +31,7 @@ evolve = irad.checkpoint_loop(step, STEPS, snapshots=20)
 
 @njit
 def misfit(logarithms, starts, measured):
-    """Squares of differences after the last step, of several runs, and of neighbours in the conductivity."""
+    """Squared differences after the last step of several runs; a small penalty on rough conductivities."""
     conductivity, total = np.exp(logarithms), 0.0
     for run in range(starts.shape[0]):
         total += ((evolve(starts[run], conductivity) - measured[run]) ** 2).sum()
@@ -39,7 +39,6 @@ def misfit(logarithms, starts, measured):
 
 
 def draw(file, found, truth):
-    """The conductivity that was found, and the one that made the measurements."""
     from matplotlib.figure import Figure  # only for the picture
 
     place = np.linspace(0.0, 1.0, CELLS)
@@ -47,13 +46,13 @@ def draw(file, found, truth):
     axes = figure.subplots()
     axes.plot(place, truth, color="0.7", linewidth=4, label="true")
     axes.plot(place, found, "o-", markersize=4, label="found")
-    axes.set(xlabel="place on the rod", ylabel="conductivity", ylim=(0.0, None))
+    axes.set(xlabel="position (rod lengths)", ylabel="conductivity (cells² per unit of time)", ylim=(0.0, None))
     axes.legend(frameon=False)
-    figure.savefig(file)
+    figure.savefig(file, dpi=110)
 
 
-def main():
-    """Recovers a conductivity from where three runs end."""
+def main(plot=None):
+    """Recovers a conductivity from the final temperatures of three runs."""
     place = np.linspace(0.0, 1.0, CELLS)
     truth = 0.005 * (1.0 + 2.0 * np.exp(-30.0 * (place - 0.6) ** 2))
     starts = np.stack([np.sin(np.pi * k * place) + place for k in (1, 2, 3)])
@@ -62,13 +61,12 @@ def main():
     found = minimize(irad.value_and_grad(misfit), first, (starts, measured), jac=True, method="L-BFGS-B", tol=1e-14)
     conductivity = np.exp(found.x)
     print(f"largest error of the conductivity: {np.abs(conductivity / truth - 1.0).max():.1%}")
+    if plot:
+        draw(plot, conductivity, truth)
     return conductivity, truth
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
-    options = parser.parse_args()
-    found, truth = main()
-    if options.plot:
-        draw(options.plot, found, truth)
+    parser.add_argument("--plot", metavar="FILE", help="draw the conductivity, as PNG or SVG; needs matplotlib")
+    main(parser.parse_args().plot)

@@ -4,6 +4,8 @@ The variance of tomorrow follows from the return of today and from the variance 
 gradient; the Hessian at the minimum gives the standard errors.
 """
 
+import argparse
+
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize
@@ -25,7 +27,7 @@ def simulate(parameters, count, seed):
 
 @njit
 def negative_log_likelihood(parameters, returns):
-    """Of returns that are normal with the variance that those before imply."""
+    """Of returns that are normal, with a variance that follows from the returns before."""
     constant, news, memory = parameters[0], parameters[1], parameters[2]
     variance, total = constant / (1.0 - news - memory), 0.0
     for value in returns:
@@ -34,8 +36,28 @@ def negative_log_likelihood(parameters, returns):
     return total
 
 
-def main():
-    """Fits the model to returns whose parameters are known."""
+@njit
+def volatility(parameters, returns):
+    variance, found = parameters[0] / (1.0 - parameters[1] - parameters[2]), np.empty(returns.size)
+    for day in range(returns.size):
+        found[day] = np.sqrt(variance)
+        variance = parameters[0] + parameters[1] * returns[day] ** 2 + parameters[2] * variance
+    return found
+
+
+def draw(file, returns, band):
+    from matplotlib.figure import Figure  # only for the picture
+
+    figure, days = Figure(figsize=(7, 3), layout="constrained"), np.arange(returns.size)
+    axes = figure.subplots()
+    axes.plot(days, returns, color="0.5", linewidth=0.6, label="returns")
+    axes.fill_between(days, -2.0 * band, 2.0 * band, color="C3", alpha=0.3, label="two standard deviations, as fitted")
+    axes.set(xlabel="day", ylabel="return (%)")
+    axes.legend(loc="upper right")
+    figure.savefig(file, dpi=110)
+
+
+def main(plot=None):
     truth = np.array([0.05, 0.1, 0.85])
     returns = simulate(truth, 20_000, 1)
     value_and_gradient, hessian = irad.value_and_grad(negative_log_likelihood), irad.hessian(negative_log_likelihood)
@@ -45,8 +67,12 @@ def main():
     errors = np.sqrt(np.diag(np.linalg.inv(hessian(found.x, returns))))
     for name, value, error, true in zip(("constant", "news", "memory"), found.x, errors, truth, strict=True):
         print(f"{name:8}  {value:.3f} ± {error:.3f}   (true: {true})")
+    if plot:
+        draw(plot, returns[:1000], volatility(found.x, returns)[:1000])
     return found.x, errors, truth
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--plot", metavar="FILE", help="draw returns and volatility, as PNG or SVG; needs matplotlib")
+    main(parser.parse_args().plot)

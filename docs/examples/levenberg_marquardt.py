@@ -46,20 +46,19 @@ def fit(data, stiffness):
 
 
 def draw(file, data, curve):
-    """The data, with its outliers, and the curve."""
     from matplotlib.figure import Figure  # only for the picture
 
     figure = Figure(figsize=(7, 3), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(data[::20], ".", markersize=2, color="0.6", label="data")
-    axes.plot(curve[::20], label="fit")
-    axes.set(xlabel="number of the point / 20", ylim=(-3.0, 25.0))
+    axes, points = figure.subplots(), np.arange(0, data.size, 20)
+    axes.plot(points, data[::20], ".", markersize=2, color="0.6", label="data")
+    axes.plot(points, curve[::20], label="fit")
+    axes.set(xlabel="point", ylabel="value", ylim=(-3.0, 25.0))
     axes.legend(frameon=False)
-    figure.savefig(file)
+    figure.savefig(file, dpi=110)
 
 
-def main():
-    """Fits a curve to a wave with noise, a tenth of which is nonsense."""
+def main(plot=None):
+    """Fits a curve to a noisy wave, a tenth of whose points are outliers."""
     random = np.random.default_rng(1)
     truth = np.sin(np.linspace(0.0, 12.0, 20_000))
     data = truth + 0.1 * random.standard_normal(truth.size)
@@ -67,13 +66,12 @@ def main():
     curve, steps, products = fit(data, 1e4)
     error = np.sqrt(((curve - truth) ** 2).mean())
     print(f"{steps} steps, {products} products for each Jacobian, error {error:.3f}")
-    return error, products, data, curve
+    if plot:
+        draw(plot, data, curve)
+    return error, products
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
-    options = parser.parse_args()
-    _, _, data, curve = main()
-    if options.plot:
-        draw(options.plot, data, curve)
+    parser.add_argument("--plot", metavar="FILE", help="draw the fit, as PNG or SVG; needs matplotlib")
+    main(parser.parse_args().plot)

@@ -1,7 +1,7 @@
 """Swing a pendulum up: optimal control through an integrator.
 
-The torques at all times are the unknowns, 200 of them; what is minimised is the work of the motor and the distance from
-rest, upright, at the end. The gradient goes through the four stages of each step of Runge and Kutta.
+The 200 torques over time are the unknowns. The cost is the effort of the motor plus the distance from upright and at
+rest at the end. The gradient goes through the four stages of each step of Runge and Kutta.
 """
 
 import argparse
@@ -17,7 +17,7 @@ STEPS, DT = 200, 0.02
 
 @njit
 def acceleration(angle, speed, torque):
-    """Of a pendulum with friction; the angle is zero where it hangs."""
+    """Of a pendulum of 1 kg and 1 m with friction; it hangs at the angle zero."""
     return -9.81 * np.sin(angle) - 0.1 * speed + torque
 
 
@@ -40,13 +40,12 @@ def swing(torques):
 
 @njit
 def cost(torques):
-    """Work of the motor, and how far from upright and at rest it ends."""
+    """Effort of the motor, and distance from upright and at rest at the end."""
     angle, speed = swing(torques)
     return 1e-3 * DT * (torques**2).sum() + (angle - np.pi) ** 2 + 0.1 * speed**2
 
 
 def draw(file, torques):
-    """The angle and the torque over time."""
     from matplotlib.figure import Figure  # only for the picture
 
     times = DT * np.arange(1, STEPS + 1)
@@ -55,25 +54,23 @@ def draw(file, torques):
     left, right = figure.subplots(1, 2)
     left.plot(times, np.degrees(angles), color="C0")
     left.axhline(180.0, color="0.7", linestyle="--")
-    left.set(xlabel="time", ylabel="angle in degrees")
+    left.set(xlabel="time (s)", ylabel="angle (degrees)")
     right.plot(times, torques, color="C1")
-    right.set(xlabel="time", ylabel="torque")
-    figure.savefig(file)
+    right.set(xlabel="time (s)", ylabel="torque (N m)")
+    figure.savefig(file, dpi=110)
 
 
-def main():
-    """Finds torques, and says where they lead."""
+def main(plot=None):
     start = np.sin(np.arange(STEPS) * DT * 3.0)
     found = minimize(irad.value_and_grad(cost), start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
     angle, speed = swing(found.x)
     print(f"angle {angle / np.pi:.3f} π, speed {speed:.3f}, largest torque {np.abs(found.x).max():.2f}")
-    return found.x, angle, speed
+    if plot:
+        draw(plot, found.x)
+    return angle, speed
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
-    options = parser.parse_args()
-    torques, _, _ = main()
-    if options.plot:
-        draw(options.plot, torques)
+    parser.add_argument("--plot", metavar="FILE", help="draw angle and torque, as PNG or SVG; needs matplotlib")
+    main(parser.parse_args().plot)

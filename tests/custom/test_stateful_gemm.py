@@ -16,7 +16,7 @@ import irad
 from irad import rules
 from irad.testing.allocations import allocations
 
-_SOURCE = Path(__file__).parents[2] / "docs" / "examples" / "stateful_gemm.py"
+_SOURCE = Path(__file__).parents[2] / "docs" / "programs" / "stateful_gemm.py"
 
 
 def _load() -> Any:

@@ -17,7 +17,7 @@ from irad.cli import main
 
 pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "docs" / "examples" / "soil_column.py"
+EXAMPLE = ROOT / "docs" / "programs" / "soil_column.py"
 LARGEST = 3_000_000
 ENDING = "\ue00c"
 
