@@ -199,7 +199,7 @@ def adjoint_as_python(
     _check_parameters(dispatcher, argument_types)
     exact, exceptions = _function(dispatcher, argument_types, positions, options)
     source = trees.with_plain_products(exact)
-    source.body[0] = ast.Expr(ast.Constant(f"{ast.get_docstring(exact)} {_PLAIN}"))
+    source.body[0] = ast.Expr(ast.Constant(f"{ast.get_docstring(exact)}\n\n    {_PLAIN}\n    "))
     return PythonText(exact.name, trees.unparse([source]), trees.unparse([exact]), exceptions)
 
 

@@ -77,7 +77,7 @@ def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.exp
 
 
 def with_plain_products(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A copy with `*` and `/` for strong products, and integers that do not wrap around."""
+    """A copy with `*` and `/` for strong products, `np.sign` for signs, and integers that do not wrap around."""
     made = _PlainProducts().visit(copy.deepcopy(function))
     assert isinstance(made, ast.FunctionDef)
     return made
@@ -96,6 +96,12 @@ class _PlainProducts(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         return binary(node.left, node.op, node.right)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        of = node.test.left if isinstance(node.test, ast.Compare) else node.test
+        sign = f"1.0 if {ast.unparse(of)} > 0.0 else -1.0 if {ast.unparse(of)} < 0.0 else 0.0 * {ast.unparse(of)}"
+        return call("np.sign", of) if ast.unparse(node) == sign else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)

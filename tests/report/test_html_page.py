@@ -12,6 +12,7 @@ import pytest
 
 from irad.report.html import notebook, render
 from irad.report.model import LineFacts, Refusal, Report, Stage, StageText, TextLine
+from tests.report.conftest import made_by_hand
 
 pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
 ENTER, ESCAPE, TAB, DOWN, UP, HOME, END, RIGHT, PAGE_DOWN = (
@@ -37,6 +38,18 @@ def page(browser: Any, file: Path) -> Iterator[Any]:
 def test_the_line_that_saves_most_is_chosen_at_first(page: Any):
     assert page.find("#facts-line h3").text.startswith("Line 16")
     page.picture("first")
+
+
+def test_no_pane_is_empty_before_a_click(browser: Any, tmp_path: Path):
+    """Lines without code, such as the head of the function, are not chosen, however much they save or take."""
+    file = tmp_path / "head.html"
+    file.write_text(render(made_by_hand({14: 0.8, 16: 0.1})), encoding="utf-8")
+    browser.open(file)
+    assert browser.find("#source .row.cursor .c-line").text == "16"
+    assert all(browser.shows(pane) for pane in range(3))
+    assert browser.all("#facts-line tbody tr")
+    browser.open(file, "#L14")
+    assert browser.find("#source .row.cursor .c-line").text == "14"
 
 
 def test_a_click_lights_up_the_lines_of_all_panes_that_come_from_there_and_no_others(page: Any):

@@ -106,6 +106,26 @@ def test_guards_of_scalar_code_read_as_products():
     assert_as_compiled(guarded_in_branches, args, forms=(True,))  # the root of 0 has an infinite slope
 
 
+@njit
+def divided_by_a_length(x, y, s):
+    total = 0.0
+    for i in range(x.size):
+        r = np.sqrt(x[i] ** 2 + y[i] ** 2)
+        total += s * x[i] / (r + y[i]) + abs(x[i]) / np.sqrt(s)
+    return total
+
+
+def test_divisions_roots_and_signs_fit_the_pane():
+    """At a width of 1280 pixels the pane has room for 80 columns."""
+    args = (np.array([0.5, -0.3, 0.0]), np.array([1.0, 0.7, 0.2]), 2.0)
+    text = python(divided_by_a_length, args, (0, 1, 2))
+    assert max(map(len, text.lines)) <= 80
+    assert "np.sign(" in text.source
+    assert "1.0 if " not in text.source
+    assert text.source.splitlines()[1].strip() == '"""Value, and gradient with respect to x, y, s.'
+    assert_as_compiled(divided_by_a_length, args)
+
+
 def test_loops_indices_and_names_are_those_of_the_source():
     lines = python(rows, (MATRIX,), (0,)).source.splitlines()
     bare = [line.strip() for line in lines]

@@ -103,19 +103,21 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// Without a line in the address: the first that is refused, or of the lines with code in most panes the heaviest.
 function chooseFromAddress() {
   const wanted = Number(/^#L(\d+)$/.exec(location.hash)?.[1]);
-  const heaviest = source.lines.reduce((best, line) => {
-    const weight = ({ share, saved, perIteration, perCall, active }) => (share ?? 0) * 1e15 + (saved ?? perIteration * 1e6 + perCall) * 1e3 + active.length;
-    return best === null || weight(line) > weight(best) ? line : best;
-  }, null);
+  const shown = panes.map(({ stage }) => new Set(stage.lines));
+  const weight = ({ share, saved, perIteration, perCall, active }) => (share ?? 0) * 1e15 + (saved ?? perIteration * 1e6 + perCall) * 1e3 + active.length;
+  const rank = (line) => [shown.filter((lines) => lines.has(line.number)).length, weight(line)];
+  const isAhead = ([panesOf, weightOf], [most, heaviest]) => panesOf > most || (panesOf === most && weightOf > heaviest);
+  const best = source.lines.reduce((best, line) => (best === null || isAhead(rank(line), rank(best)) ? line : best), null);
   const refused = source.lines.find((line) => line.refusals.length);
-  const number = source.rowOf.has(wanted) ? wanted : (refused ?? heaviest)?.number;
+  const number = source.rowOf.has(wanted) ? wanted : (refused ?? best)?.number;
   if (number !== undefined) choose(number);
 }
-addEventListener("hashchange", chooseFromAddress);
-chooseFromAddress();
 Promise.all(panes.map((pane) => pane.ready)).then(() => {
+  addEventListener("hashchange", chooseFromAddress);
+  chooseFromAddress();
   performance.mark("ready");
   document.documentElement.dataset.ready = "";
 });
