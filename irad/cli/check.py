@@ -294,7 +294,9 @@ def _gradient_table(gradient: GradcheckReport) -> Table:
 
 
 def _weak_table(weak: Sequence[WeakPoint]) -> Table:
-    table = Table("argument", "where", "what happens", title="where it would break", title_justify="left")
+    table = Table(title="where it would break", title_justify="left")
+    for column in ("argument", "where", "what happens"):
+        table.add_column(column, overflow="fold")  # the default cuts names off
     for each in weak:
         table.add_row(each.argument, each.where, each.what)
     return table

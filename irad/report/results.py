@@ -10,7 +10,7 @@ from irad.debug.tape import TapeUse, by_line, shown
 from irad.errors import IradError, SourceLocation
 from irad.frontend.numba.messages import readable
 from irad.report.shown import notebook
-from irad.report.shown.amounts import format_bytes, wrapped_code
+from irad.report.shown.amounts import format_bytes, wrapped_code, wrapped_text
 
 _MOST_LINES = 20
 _WIDTH = 80
@@ -54,11 +54,10 @@ class CheckReport:
         return not self.problems
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
-        head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
+        head = f"{self._signature()}\n  at  {self.location.file}:{self.location.line}"
         if self.supported:
-            verdict = f"irad differentiates it with respect to {self._differentiated()}"
-            return f"{head}\n{verdict}." if not self.plan else "\n  - ".join((f"{head}\n{verdict}:", *self.plan))
+            said = f"irad differentiates it with respect to {self._differentiated()}{':' if self.plan else '.'}"
+            return "\n  - ".join(("\n".join((head, *wrapped_text(said, _WIDTH))), *self.plan))
         count = len(self.problems)
         verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
         return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
@@ -73,6 +72,15 @@ class CheckReport:
         count = len(self.problems)
         verdict = f"irad does not differentiate {self.function}: {count} problem{'s' * (count > 1)}"
         return notebook.result(verdict, "bad", place, remarks=map(str, self.problems))
+
+    def _signature(self) -> str:
+        """The parameters with their types: on one line if a terminal has room, else on one each."""
+        parameters = [f"{name}: {readable(str(kind))}" for name, kind in self.arguments]
+        line = f"{self.function}({', '.join(parameters)})"
+        if len(line) <= _WIDTH:
+            return line
+        listed = (part for parameter in parameters for part in wrapped_text(f"    {parameter},", _WIDTH))
+        return "\n".join((f"{self.function}(", *listed, ")"))
 
     def _differentiated(self) -> str:
         names = [name for name, _ in self.arguments]
@@ -121,7 +129,7 @@ class TapeReport:
         return tuple((places[key], count) for key, count in by_line(self.uses).items())
 
     def __str__(self) -> str:
-        rows = [f"tape of {self.function} in {self.derivative}: {shown(self.total)}"]
+        rows = wrapped_text(f"tape of {self.function} in {self.derivative}: {shown(self.total)}", _WIDTH)
         lines = self.lines()
         rows += _rows(lines[:_MOST_LINES])
         if len(lines) > _MOST_LINES:

@@ -55,6 +55,25 @@ def test_a_function_that_works():
     assert str(report).endswith("irad differentiates it with respect to x and scale.")
 
 
+@njit
+def of_long_names(positions_of_all_the_particles, velocities_of_all_the_particles, masses):
+    return np.sum(positions_of_all_the_particles * velocities_of_all_the_particles) * masses
+
+
+def test_long_signatures_have_a_line_for_each_parameter():
+    lines = str(irad.check(of_long_names, np.ones(3), np.ones(3), 2.0)).splitlines()
+    assert lines[:5] == [
+        "of_long_names(",
+        "    positions_of_all_the_particles: float64[::1],",
+        "    velocities_of_all_the_particles: float64[::1],",
+        "    masses: float64,",
+        ")",
+    ]
+    assert max(len(line) for line in lines if not line.startswith("  at  ")) <= 80
+    said = " ".join(" ".join(lines[6:]).split())
+    assert said.endswith("to positions_of_all_the_particles, velocities_of_all_the_particles and masses.")
+
+
 def test_nothing_runs():
     x = np.array([1.0, 3.0])
     assert irad.check(written, x).supported

@@ -30,6 +30,11 @@ _second = types.ExternalFunction("my_second", types.float64(types.int32, types.f
 
 
 @njit
+def emitted(temperature_of_the_outer_layer_of_the_atmosphere):
+    return np.exp(temperature_of_the_outer_layer_of_the_atmosphere)
+
+
+@njit
 def loss(x, rate):
     s = 0.0
     for i in range(x.size):
@@ -146,6 +151,16 @@ def test_a_message_keeps_its_lines_on_a_narrow_terminal(model: Path, monkeypatch
     monkeypatch.setenv("COLUMNS", "60")
     assert run(model, "foreign", "--args", "1.0").output == wide
     assert max(map(len, wide.splitlines())) > 60
+
+
+def test_the_tables_cut_no_names_on_a_narrow_terminal(model: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    done = run(model, "emitted", "--args", "1.5")
+    table = done.output.partition("where it would break")[2]
+    names = "".join(line.split("│")[1].strip() for line in table.splitlines() if line.startswith("│"))
+    assert "temperature_of_the_outer_layer_of_the_atmosphere" in names
+    assert max(map(len, table.splitlines())) <= 60
+    assert "…" not in table
 
 
 def test_what_overflows_while_weak_points_are_looked_for_is_no_warning(model: Path):

@@ -568,6 +568,19 @@ def test_the_table_has_room_on_a_terminal(count: int):
     assert any(line.startswith("  worst at temperature: got ") for line in lines)
 
 
+@njit
+def of_nested(settings_of_the_whole_simulation):
+    return np.sum(settings_of_the_whole_simulation["coefficients of the boundary"]["at the left end of it"][0] ** 2)
+
+
+def test_the_table_has_room_for_names_that_take_a_whole_line():
+    structure = {"coefficients of the boundary": {"at the left end of it": [np.full(3, 2.0)]}}
+    text = str(gradcheck(of_nested, structure))
+    assert max(map(len, text.splitlines()[2:])) <= 80
+    name = "settings_of_the_whole_simulation['coefficients of the boundary']['at the left end of it'][0]"
+    assert name in " ".join(text.split())
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from irad.message import array_types
 
@@ -53,3 +54,9 @@ def wrapped_code(line: str, width: int) -> list[str]:
     """A line of code, wrapped to ``width`` columns; see `parts_of_code`."""
     parts, indent = parts_of_code(line, width)
     return [" " * indent * (start > 0) + line[start:end] for start, end in parts]
+
+
+def wrapped_text(text: str, width: int) -> list[str]:
+    """A sentence in lines of ``width`` columns, the first the least indented; a name that is too long is cut."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, isnan
@@ -11,6 +10,7 @@ from typing import Any, Final, Literal
 
 from irad.errors import IradError, SourceLocation
 from irad.report.shown import notebook
+from irad.report.shown.amounts import wrapped_text
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
 _WIDTH: Final = 80  # columns of a terminal
@@ -173,7 +173,7 @@ class GradcheckReport:
 
     def __str__(self) -> str:
         head = f"{self.function}: gradient {self.verdict.value}, {self.points} point{'s' * (self.points > 1)}"
-        remarks = (line for remark in self.remarks() for line in _wrapped(remark))
+        remarks = (line for remark in self.remarks() for line in wrapped_text(remark, _WIDTH))
         return "\n".join([head, f"  at  {self.location}", *self._table(), *remarks])
 
     def _table(self) -> Iterator[str]:
@@ -187,11 +187,11 @@ class GradcheckReport:
         widths[0] = min(widths[0], _WIDTH - sum(widths[1:]) - 2 * len(widths[1:]))
         for row, worst in zip(rows, (None, *listed), strict=True):
             if len(row[0]) > widths[0]:
-                yield row[0]
+                yield from wrapped_text(row[0], _WIDTH)
                 row = ("", *row[1:])
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             if worst is not None and worst[4]:
-                yield from _wrapped(f"  worst at {worst[4]}: got {worst[5]}, expected {worst[6]}")
+                yield from wrapped_text(f"  worst at {worst[4]}: got {worst[5]}, expected {worst[6]}", _WIDTH)
 
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
@@ -212,11 +212,6 @@ class GradcheckReport:
             found += [f"{argument.name}: {text}" for text in told if text]
         found += [f"not checked: {each}" for each in self.not_checked]
         return found + [f"left out: {each}" for each in self.skipped]
-
-
-def _wrapped(text: str) -> list[str]:
-    indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
 
 
 def cells(argument: ArgumentReport) -> tuple[str, ...]:
