@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from numba.extending import overload
-
 from irad.api.custom.higher_order import passed_along
 from irad.api.nopython import function_behind, literal
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_overload
 from irad.implicit.unknowns import MADE, made_in_compiled_code
 
 _FILE: Final = "irad.implicit"
@@ -49,4 +48,4 @@ def offer(
 
     source = f"def {name}({head}):\n    return typed({', '.join(names)})\n"
     declared = function_from(name, source, _FILE, {"typed": typed, **defaults})
-    overload(function, prefer_literal=True, strict=False)(declared)
+    inner_overload(function, prefer_literal=True, strict=False)(declared)

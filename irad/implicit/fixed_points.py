@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
+from irad.frontend.inner import inner_njit
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
@@ -84,7 +84,7 @@ def fixed_point(
 
 def _fixed_point(f: Any, matrix_free: bool) -> Any:
     def make() -> Any:
-        @njit
+        @inner_njit
         def difference(x, *args):  # type: ignore[no-untyped-def]
             return shaped(vector(f(x, *args), x) - vector(x, x), x)
 
@@ -99,7 +99,7 @@ _SETTLED = 30  # steps in which smaller unknowns may still settle, once all is r
 
 
 def _anderson(f: Any) -> Any:
-    @njit
+    @inner_njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit, memory = settings
         like = started(x0)

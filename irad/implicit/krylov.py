@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
-from numba.extending import overload, register_jitable
 
 from irad.api.functions import remembered
 from irad.api.grad import grad
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.theorem import implicit
 
 # Krylov methods: conjugate gradients, GMRES with restarts, stabilised bi-conjugate gradients.
@@ -23,13 +22,13 @@ from irad.implicit.theorem import implicit
 # Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
 
 
-@register_jitable
+@inner_jitable
 def _power_of_two(v):  # type: ignore[no-untyped-def]
     """The size of the largest part as a power of two, so that a division by it rounds nothing; 1 for zeros."""
     return math.ldexp(1.0, max(math.frexp(np.abs(v).max())[1], -1000)) if v.size > 0 and np.any(v != 0.0) else 1.0
 
 
-@register_jitable
+@inner_jitable
 def _norm(v):  # type: ignore[no-untyped-def]
     square = np.dot(v, v)
     if 1e-280 < square < 1e280 or not np.all(np.isfinite(v)):
@@ -38,7 +37,7 @@ def _norm(v):  # type: ignore[no-untyped-def]
     return unit * np.sqrt(np.dot(v / unit, v / unit))
 
 
-@register_jitable
+@inner_jitable
 def _difference(b, product):  # type: ignore[no-untyped-def]
     if product.size != b.size:  # one number would be subtracted from all
         raise ValueError("the operator of a solver of irad.implicit returns more or fewer numbers than it is given")
@@ -51,7 +50,7 @@ def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def made(operator: Any) -> Any:
         solve = make(operator)
 
-        @njit
+        @inner_njit
         def solver(settings, b, args):  # type: ignore[no-untyped-def]
             start, relative, absolute, limit, restart = settings
             if start.size != b.size:
@@ -67,7 +66,7 @@ def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _cg(operator: Any) -> Any:
-    @njit
+    @inner_njit
     def conjugate_gradients(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
@@ -91,7 +90,7 @@ def _cg(operator: Any) -> Any:
     return conjugate_gradients
 
 
-@register_jitable
+@inner_jitable
 def _rotate(column, rotations, rest, k):  # type: ignore[no-untyped-def]
     """Makes a column of the Hessenberg matrix one of a triangular matrix, and the right side with it."""
     for i in range(k):
@@ -105,7 +104,7 @@ def _rotate(column, rotations, rest, k):  # type: ignore[no-untyped-def]
 
 
 def _gmres(operator: Any) -> Any:
-    @njit
+    @inner_njit
     def minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, restart = settings
         x, small, products = start.copy(), max(relative * _norm(b), absolute), 0
@@ -147,7 +146,7 @@ def _gmres(operator: Any) -> Any:
 
 
 def _bicgstab(operator: Any) -> Any:
-    @njit
+    @inner_njit
     def stabilised(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
@@ -180,7 +179,7 @@ def _bicgstab(operator: Any) -> Any:
     return stabilised
 
 
-@register_jitable
+@inner_jitable
 def row_units(operator, size, args):  # type: ignore[no-untyped-def]
     """The sizes of a matrix's rows relative to the largest, as powers of two; 1 for those that are not much smaller.
 
@@ -201,13 +200,13 @@ _FAR_BELOW: Final = 7  # powers of two: the precision that a smaller row loses i
 def _by_rows(operator: Any) -> Any:
     """GMRES for equations in different units, by rows that have been divided by their sizes."""
 
-    @njit
+    @inner_njit
     def divided(v, units, args):  # type: ignore[no-untyped-def]
         return operator(v, *args) / units
 
     solve = METHODS["gmres"](divided)
 
-    @njit
+    @inner_njit
     def solver(settings, b, args):  # type: ignore[no-untyped-def]
         units = row_units(operator, b.size, args)
         return solve(settings, b / units, (units, args))
@@ -240,7 +239,7 @@ def krylov_of(operator: Any, method: str) -> Any:
     """
 
     def make() -> Any:
-        @njit
+        @inner_njit
         def residual(x, b, args):  # type: ignore[no-untyped-def]
             return operator(x, *args) - b
 
@@ -256,7 +255,7 @@ def _system(operator: Any, method: str) -> Any:
     def system(settings: Any, x: Any, args: Any, right: Any) -> Any:
         raise NotImplementedError
 
-    @overload(system, strict=False)
+    @inner_overload(system, strict=False)
     def system_typed(settings: Any, x: Any, args: Any, right: Any) -> Any:
         solve = krylov_of(operator(), method)
 
@@ -275,13 +274,13 @@ def transpose_of(operator: Any, method: str = "") -> Any:
         return operator
 
     def make() -> Any:
-        @njit
+        @inner_njit
         def weighted(v, weights, args):  # type: ignore[no-untyped-def]
             return np.dot(weights, operator(v, *args))
 
         slope = grad(weighted)
 
-        @njit
+        @inner_njit
         def transposed(weights, *args):  # type: ignore[no-untyped-def]
             return slope(np.zeros_like(weights), weights, args)
 

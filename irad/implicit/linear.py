@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
+from irad.frontend.inner import inner_overload
 from irad.frontend.numba.messages import described
 from irad.implicit.compiled import offer
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, krylov_of
@@ -190,7 +190,7 @@ def doubles(name: str, given: Any, b: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(doubles, strict=False, prefer_literal=True)
+@inner_overload(doubles, strict=False, prefer_literal=True)
 def _doubles_typed(name: Any, given: Any, b: Any) -> Any:
     if given is None or given == types.none or isinstance(given, types.Omitted):
         return lambda name, given, b: np.zeros(b.size)

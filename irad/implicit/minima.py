@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad, value_and_grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.calls.raising import public
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
@@ -88,7 +88,7 @@ def _stationary(objective: Any) -> Any:
     """The gradient with respect to the first argument, as a function with a rule of nothing but its code."""
     slope = grad(objective)
 
-    @njit
+    @inner_njit
     def gradient(x, *args):  # type: ignore[no-untyped-def]
         return slope(x, *args)
 
@@ -108,7 +108,7 @@ def _least_step(matrix: Any, value: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(_least_step, strict=False)
+@inner_overload(_least_step, strict=False)
 def _least_step_typed(matrix: Any, value: Any) -> Any:
     if not isinstance(matrix, types.Array):
         return lambda matrix, value: value / matrix if matrix != 0.0 else np.inf
@@ -120,7 +120,7 @@ def _least_step_typed(matrix: Any, value: Any) -> Any:
     return least_step
 
 
-@register_jitable
+@inner_jitable
 def _units(squares):  # type: ignore[no-untyped-def]
     """One over the roots of squares; those that are zero count as the largest."""
     found, most = np.empty(squares.size), squares.max() if squares.size > 0 else 0.0
@@ -130,7 +130,7 @@ def _units(squares):  # type: ignore[no-untyped-def]
     return found
 
 
-@register_jitable
+@inner_jitable
 def _is_convex(matrix):  # type: ignore[no-untyped-def]
     """True if a symmetric matrix has no negative eigenvalue but for rounding."""
     units = _units(np.abs(np.diag(matrix)))
@@ -138,7 +138,7 @@ def _is_convex(matrix):  # type: ignore[no-untyped-def]
     return values.size == 0 or values.min() >= -1e-10 * np.abs(values).max()
 
 
-@register_jitable
+@inner_jitable
 def _first_inverse(curvatures, x, value, gradient):  # type: ignore[no-untyped-def]
     """A diagonal guess of the inverse of the Hessian, in the units of the problem."""
     found, square = np.zeros((x.size, x.size)), np.dot(gradient, gradient)
@@ -162,11 +162,11 @@ _NEWTON_STEPS = 30
 def _bfgs(both: Any, gradient_of: Any) -> Any:
     slope = systems.slope_of(gradient_of)
 
-    @njit
+    @inner_njit
     def hessian(x, args):  # type: ignore[no-untyped-def]
         return slope(x, args)
 
-    @register_jitable
+    @inner_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
         matrix = hessian(x, args)
         step = _least_step(matrix, value)
@@ -174,7 +174,7 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
 
     polish = newton_steps(gradient_of, stepping)
 
-    @njit
+    @inner_njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit = settings
         like = started(x0)
@@ -228,7 +228,7 @@ def squared(found: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(squared, strict=False)
+@inner_overload(squared, strict=False)
 def _squared_typed(found: Any) -> Any:
     return (lambda found: found) if isinstance(found, types.Array) else lambda found: np.full((1, 1), found)
 
@@ -282,7 +282,7 @@ def least_squares(
 
 def _least_squares(residuals: Any) -> Any:
     def make() -> Any:
-        @njit
+        @inner_njit
         def half_squares(x, *args):  # type: ignore[no-untyped-def]
             r = residuals(x, *args).ravel()
             return 0.5 * np.dot(r, r)
@@ -294,13 +294,13 @@ def _least_squares(residuals: Any) -> Any:
 
 
 def _levenberg_marquardt(residuals: Any) -> Any:
-    @njit
+    @inner_njit
     def flat(x, *args):  # type: ignore[no-untyped-def]
         return residuals(x, *args).ravel()
 
     slope = jacobian(flat)
 
-    @njit
+    @inner_njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit = settings
         x, damping, is_stuck = started(x0).astype(np.float64), 1e-3, False
@@ -338,12 +338,14 @@ def _levenberg_marquardt(residuals: Any) -> Any:
     return steps
 
 
-@njit
+@inner_njit
 def _check_residuals(r, unknowns):  # type: ignore[no-untyped-def]
     if r.size < unknowns:
-        raise ValueError(
-            "the function of irad.implicit.least_squares returns " + str(r.size) + " values for " + str(unknowns) + " "
-            "unknowns: its minimum is not unique, give at least as many values"
+        raise FormattedValueError(
+            "the function of irad.implicit.least_squares returns {} values for {} unknowns: its minimum is not unique, "
+            "give at least as many values",
+            r.size,
+            unknowns,
         )
     if not np.isfinite(size_of(r)):
         raise ValueError("the function of irad.implicit.least_squares is not finite where the search begins")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
+from irad.frontend.inner import inner_njit
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
@@ -99,7 +99,7 @@ def _newton(residual: Any, matrix_free: bool) -> Any:
 
 
 def _raising(steps: Any) -> Any:
-    @njit
+    @inner_njit
     def solver(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit = settings
         x, is_found = steps(started(x0), rtol, atol, limit, args)
@@ -120,7 +120,7 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
     Every decision is about ratios: of an equation's value and the size of its terms, or of a step and its unknown.
     """
 
-    @njit
+    @inner_njit
     def steps(x, rtol, atol, limit, args):  # type: ignore[no-untyped-def]
         value = vector(residual(x, *args), x)
         if not np.isfinite(size_of(value)):
@@ -212,7 +212,7 @@ def _brentq(f: Any) -> Any:
 
 
 def _brent_steps(f: Any) -> Any:
-    @njit
+    @inner_njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
         low, high, absolute, relative, limit = settings
         a, b = float(low), float(high)

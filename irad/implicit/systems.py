@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.checkpointing.values import leaves_of
 from irad.api.forward import pushforward
 from irad.api.functions import remembered
 from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.krylov import ITERATIONS, METHODS, TOLERANCE, declare_transpose, krylov_of, row_units
 from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
 
@@ -23,7 +22,7 @@ def flat(residual: Any) -> Any:
     """The residual as a function of a number or a vector, of the unknown that gives the shapes, and of the rest."""
 
     def make() -> Any:
-        @njit
+        @inner_njit
         def flat_residual(v, like, args):  # type: ignore[no-untyped-def]
             return vector(residual(shaped(v, like), *args), like)
 
@@ -39,7 +38,7 @@ def slope_of(residual: Any) -> Any:
     def slope(x: Any, args: Any) -> Any:
         raise NotImplementedError
 
-    @overload(slope, strict=False)
+    @inner_overload(slope, strict=False)
     def slope_typed(x: Any, args: Any) -> Any:
         one = flat(residual)
         if isinstance(x, types.Float):
@@ -57,14 +56,14 @@ def solved(slope: Any, right: Any, is_transposed: Any) -> Any:
     raise NotImplementedError
 
 
-@register_jitable
+@inner_jitable
 def _quotient(right, slope):  # type: ignore[no-untyped-def]
     if slope == 0.0:
         raise ZeroDivisionError("the derivative of an equation with respect to its unknown is zero")
     return right / slope
 
 
-@overload(solved, strict=False, prefer_literal=True)
+@inner_overload(solved, strict=False, prefer_literal=True)
 def _solved_typed(slope: Any, right: Any, is_transposed: Any) -> Any:
     if not isinstance(slope, types.Array):
         return lambda slope, right, is_transposed: _quotient(right, slope)
@@ -78,7 +77,7 @@ def terms(slope: Any, v: Any, step: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(terms, strict=False)
+@inner_overload(terms, strict=False)
 def _terms_typed(slope: Any, v: Any, step: Any) -> Any:
     if not isinstance(slope, types.Array):
         return lambda slope, v, step: abs(slope) * (abs(v) + abs(step))
@@ -94,10 +93,10 @@ def _checking(residual: Any, sizes: Any, tolerances: tuple[float, float] | None)
         tolerances: relative and absolute.
     """
     if tolerances is None:
-        return register_jitable(lambda x, args, slope: None)
+        return inner_jitable(lambda x, args, slope: None)
     relative, absolute = tolerances
 
-    @register_jitable
+    @inner_jitable
     def check(x, args, slope):  # type: ignore[no-untyped-def]
         value = vector(residual(x, *args), x)
         if not is_within(value, larger(value, value) + sizes(x, args, slope), relative, absolute):
@@ -112,16 +111,16 @@ def _checking(residual: Any, sizes: Any, tolerances: tuple[float, float] | None)
 def dense(residual: Any, tolerances: tuple[float, float] | None = None) -> tuple[Any, Any]:
     """The solutions of the linear systems with the residual's Jacobian as a matrix, and with its transpose."""
     slope = slope_of(residual)
-    sizes = register_jitable(lambda x, args, matrix: terms(matrix, vector(x, x), 0.0 * vector(x, x)))
+    sizes = inner_jitable(lambda x, args, matrix: terms(matrix, vector(x, x), 0.0 * vector(x, x)))
     check = _checking(residual, sizes, tolerances)
 
-    @register_jitable
+    @inner_jitable
     def plain(guess, x, args, right):  # type: ignore[no-untyped-def]
         matrix = slope(x, args)
         check(x, args, matrix)
         return solved(matrix, right, False)
 
-    @register_jitable
+    @inner_jitable
     def transposed(guess, x, args, right):  # type: ignore[no-untyped-def]
         matrix = slope(x, args)
         check(x, args, matrix)
@@ -134,7 +133,7 @@ def dense_steps(residual: Any) -> Any:
     """For a solver: ``(settings, x, args, value)`` to the step to subtract, and the size of each equation's terms."""
     slope = slope_of(residual)
 
-    @register_jitable
+    @inner_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
         matrix = slope(x, args)
         step = solved(matrix, value, False)
@@ -153,11 +152,11 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
         return pushed, pulled
 
     largest = _largest_term(residual)
-    sizes = register_jitable(lambda x, args, nothing: largest(x, args, 0.0 * vector(x, x)))
+    sizes = inner_jitable(lambda x, args, nothing: largest(x, args, 0.0 * vector(x, x)))
     check = _checking(residual, sizes, tolerances)
 
     def checked(solve: Any) -> Any:
-        @register_jitable
+        @inner_jitable
         def solution(guess, x, args, right):  # type: ignore[no-untyped-def]
             check(x, args, None)
             return solve(guess, x, args, right)
@@ -173,11 +172,11 @@ def steps_by_gmres(residual: Any) -> Any:
 
     def make() -> Any:
         solve = METHODS["gmres by rows"](_pushed(residual))
-        return register_jitable(lambda settings, given: solve(settings, *given))
+        return inner_jitable(lambda settings, given: solve(settings, *given))
 
     solve, largest = _by_gmres(residual, make), _largest_term(residual)
 
-    @register_jitable
+    @inner_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
         step = solve(settings, x, args, value)
         return step, largest(x, args, step)
@@ -196,7 +195,7 @@ def _largest_term(residual: Any) -> Any:
     def largest(x: Any, args: Any, step: Any) -> Any:
         raise NotImplementedError
 
-    @overload(largest, strict=False)
+    @inner_overload(largest, strict=False)
     def largest_typed(x: Any, args: Any, step: Any) -> Any:
         if isinstance(x, types.Float):
             return lambda x, args, step: terms(slope(x, args), x, step)
@@ -222,7 +221,7 @@ def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:
     def solution(guess: Any, x: Any, args: Any, right: Any) -> Any:
         raise NotImplementedError
 
-    @overload(solution, strict=False)
+    @inner_overload(solution, strict=False)
     def solution_typed(guess: Any, x: Any, args: Any, right: Any) -> Any:
         if isinstance(x, types.Float):
             return lambda guess, x, args, right: _quotient(right, slope(x, args))
@@ -241,7 +240,7 @@ def _pushed(residual: Any) -> Any:
     def make() -> Any:
         push = pushforward(flat(residual))
 
-        @njit
+        @inner_njit
         def pushed(v, x, args):  # type: ignore[no-untyped-def]
             return push(vector(x, x), v, x, args)[1]
 
@@ -254,13 +253,13 @@ def _pulled(residual: Any) -> Any:
     def make() -> Any:
         one = flat(residual)
 
-        @njit
+        @inner_njit
         def weighted(v, weights, x, args):  # type: ignore[no-untyped-def]
             return np.dot(weights, one(v, x, args))
 
         slope = grad(weighted)
 
-        @njit
+        @inner_njit
         def pulled(weights, x, args):  # type: ignore[no-untyped-def]
             return slope(vector(x, x), weights, x, args)
 

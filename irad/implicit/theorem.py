@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numba.core import types
-from numba.extending import overload
 
 from irad.api.checkpointing.values import copied
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
 from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.custom.rules_from_partials import zero_shadow
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.implicit.unknowns import check_unknowns, shaped, vector
 
 
@@ -29,7 +28,7 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any]) -> Any:
             transpose: compiled functions ``(guess, x, args, right) -> solution`` of numbers or vectors.
     """
 
-    @njit
+    @inner_njit
     def core(guess, args):  # type: ignore[no-untyped-def]
         x = solver(guess, *args)
         check_unknowns(x)
@@ -65,7 +64,7 @@ def has_any(cotangent: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(has_any, strict=False)
+@inner_overload(has_any, strict=False)
 def _has_any_typed(cotangent: Any) -> Any:
     found = cotangent != types.none
     return (lambda cotangent: True) if found else (lambda cotangent: False)
@@ -76,7 +75,7 @@ def kept_guess(config: Any, guess: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(kept_guess, strict=False)
+@inner_overload(kept_guess, strict=False)
 def _kept_guess_typed(config: Any, guess: Any) -> Any:
     return lambda config, guess: copied(guess.value)
 

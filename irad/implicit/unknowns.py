@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.core.types import Type
-from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.values import Leaf, copied, leaves_of, structured
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 
 _FILE: Final = "irad.implicit"
@@ -87,13 +87,12 @@ def is_plain(kind: Type) -> bool:
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def check_count(count, wanted):  # type: ignore[no-untyped-def]
     """Refuses what has more or fewer parts than the unknown."""
     if count != wanted:
-        raise ValueError(
-            "the function of an equation returns " + str(count) + " values for " + str(wanted) + " unknowns: "
-            "return one for each unknown"
+        raise FormattedValueError(
+            "the function of an equation returns {} values for {} unknowns: return one for each unknown", count, wanted
         )
 
 
@@ -102,7 +101,7 @@ def _dtype(leaf: Leaf) -> Type:
     return found
 
 
-@overload(check_unknowns, strict=False)
+@inner_overload(check_unknowns, strict=False)
 def _check_unknowns_typed(x: Any) -> Any:
     if isinstance(x, MADE):
         raise made_in_compiled_code("the solver of an implicit equation returns")
@@ -142,7 +141,7 @@ def made_in_compiled_code(what: str) -> SignatureError:
     )
 
 
-@overload(vector, strict=False)
+@inner_overload(vector, strict=False)
 def _vector_typed(value: Any, like: Any) -> Any:
     if isinstance(value, MADE):
         raise made_in_compiled_code("the function of an equation returns")
@@ -198,14 +197,14 @@ def flattened(array: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(flattened, strict=False)
+@inner_overload(flattened, strict=False)
 def _flattened_typed(array: Any) -> Any:
     if array.layout == "C":
         return lambda array: array.reshape(array.size)
     return lambda array: np.ascontiguousarray(array).reshape(array.size)
 
 
-@overload(shaped, strict=False)
+@inner_overload(shaped, strict=False)
 def _shaped_typed(found: Any, like: Any) -> Any:
     if is_plain(like):
         return _plain_shaped(found, like)
@@ -232,7 +231,7 @@ def _plain_shaped(found: Any, like: Any) -> Any:
     return (lambda found, like: found) if found == like else lambda found, like: dtype(found)
 
 
-@overload(started, strict=False)
+@inner_overload(started, strict=False)
 def _started_typed(value: Any) -> Any:
     leaves = leaves_of(value, "value")
     if not leaves or not all(isinstance(_dtype(leaf), types.Float | types.Integer | types.Boolean) for leaf in leaves):
@@ -255,14 +254,14 @@ def _started_typed(value: Any) -> Any:
     return lambda value: copied(value)
 
 
-@overload(size_of, strict=False)
+@inner_overload(size_of, strict=False)
 def _size_of_typed(found: Any) -> Any:
     if not isinstance(found, types.Array):
         return lambda found: abs(found)
     return lambda found: np.abs(found).max() if found.size > 0 else 0.0
 
 
-@overload(relative_size, strict=False)
+@inner_overload(relative_size, strict=False)
 def _relative_size_typed(found: Any, scales: Any) -> Any:
     if not isinstance(found, types.Array):
         return lambda found, scales: _ratio(found, scales)
@@ -280,7 +279,7 @@ def _relative_size_typed(found: Any, scales: Any) -> Any:
     return largest
 
 
-@register_jitable
+@inner_jitable
 def _ratio(part, scale):  # type: ignore[no-untyped-def]
     if not np.isfinite(scale):
         return np.nan
@@ -289,32 +288,32 @@ def _ratio(part, scale):  # type: ignore[no-untyped-def]
     return abs(part) / scale if scale > 0.0 else np.inf
 
 
-@overload(is_within, strict=False)
+@inner_overload(is_within, strict=False)
 def _is_within_typed(change: Any, found: Any, rtol: Any, atol: Any) -> Any:
     if not isinstance(found, types.Array):
         return lambda change, found, rtol, atol: abs(change) <= atol + rtol * abs(found)
     return lambda change, found, rtol, atol: np.all(np.abs(change) <= atol + rtol * np.abs(found))
 
 
-@overload(larger, strict=False)
+@inner_overload(larger, strict=False)
 def _larger_typed(one: Any, other: Any) -> Any:
     if not isinstance(one, types.Array):
         return lambda one, other: max(abs(one), abs(other))
     return lambda one, other: np.maximum(np.abs(one), np.abs(other))
 
 
-@overload(epsilon_of, strict=False)
+@inner_overload(epsilon_of, strict=False)
 def _epsilon_of_typed(x: Any) -> Any:
     epsilon = max(float(np.finfo(as_dtype(_dtype(leaf))).eps) for leaf in leaves_of(x))
     return lambda x: epsilon
 
 
-@overload(listed, strict=False)
+@inner_overload(listed, strict=False)
 def _listed_typed(found: Any) -> Any:
     return (lambda found: found) if isinstance(found, types.Array) else (lambda found: np.array([found]))
 
 
-@overload(like_listed, strict=False)
+@inner_overload(like_listed, strict=False)
 def _like_listed_typed(found: Any, like: Any) -> Any:
     return (lambda found, like: found) if isinstance(like, types.Array) else (lambda found, like: found[0])
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import (
     attach,
@@ -27,6 +25,7 @@ from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.custom.rules_from_partials import zero_shadow
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.outcome import all_of, check_derivative, first_two, told
 from irad.integrate.panels import EPSILON, total_of
 from irad.integrate.quad import as_points
@@ -42,7 +41,7 @@ from irad.integrate.slots import add, cleared, distance, inner, largest, move, r
 _NEAR, _FAR, _CORNER = np.sqrt(9.0 / 70.0), np.sqrt(9.0 / 10.0), np.sqrt(9.0 / 19.0)
 
 
-@register_jitable
+@inner_jitable
 def weights_of(n, volume):  # type: ignore[no-untyped-def]
     """Weights of degree 7 and of degree 5, for the middle, near, far, pairs and corners."""
     return volume * np.array(
@@ -56,7 +55,7 @@ def weights_of(n, volume):  # type: ignore[no-untyped-def]
     )
 
 
-@register_jitable
+@inner_jitable
 def points_of(n):  # type: ignore[no-untyped-def]
     """Number of points of the rule in ``n`` dimensions."""
     return 1 + 2 * n + 2 * n * n + 2**n
@@ -65,14 +64,14 @@ def points_of(n):  # type: ignore[no-untyped-def]
 def box_of(sample: Any) -> Any:
     """The rule on a box, for ``sample(x, data)``: it fills two rows, and says which axis to halve."""
 
-    @register_jitable
+    @inner_jitable
     def at(kept, index, fifth, weights, x, data):  # type: ignore[no-untyped-def]
         value = sample(x, data)
         add(kept, index, weights[0], value)
         add(fifth, 0, weights[1], value)
         return value
 
-    @register_jitable
+    @inner_jitable
     def box(middle, half, axes, kept, index, fifth, change, data):  # type: ignore[no-untyped-def]
         volume, x = 1.0, middle.copy()
         for i in axes:
@@ -116,14 +115,14 @@ def box_of(sample: Any) -> Any:
 def adaptive_boxes(box: Any) -> Any:
     """A cubature that halves the box with the largest error until their sum is small enough."""
 
-    @register_jitable
+    @inner_jitable
     def measure(index, state, axes, fifth, change, data):  # type: ignore[no-untyped-def]
         middles, halves, errors, chosen, kept, whole = state
         chosen[index] = box(middles[index], halves[index], axes, kept, index, fifth, change, data)
         errors[index] = distance(kept, index, fifth, 0)
         move(whole, 0, 1.0, kept, index)
 
-    @register_jitable
+    @inner_jitable
     def integrate(a, b, axes, like, absolute, relative, limit, data):  # type: ignore[no-untyped-def]
         n, most = a.size, max(limit, 1)
         middles, halves = np.empty((most, n)), np.empty((most, n))
@@ -230,7 +229,7 @@ def _cubature(f: Any) -> Any:
     return remembered(f, (cubature,), lambda: cubature_of(f))
 
 
-@overload(cubature, prefer_literal=True, strict=False)
+@inner_overload(cubature, prefer_literal=True, strict=False)
 def _cubature_typed(
     f: Any,
     a: Any,
@@ -260,13 +259,13 @@ def cubature_of(f: Any) -> Any:
         ``(a, b, args, absolute, relative, limit) -> (value, error, count, is_precise)``.
     """
 
-    @register_jitable
+    @inner_jitable
     def value_at(x, args):  # type: ignore[no-untyped-def]
         return f(x, *args)
 
     solve = adaptive_boxes(box_of(value_at))
 
-    @njit
+    @inner_njit
     def integrate(a, b, args, absolute, relative, limit):  # type: ignore[no-untyped-def]
         if a.size != b.size:
             raise ValueError("the limits of a cubature differ in length")
@@ -277,7 +276,7 @@ def cubature_of(f: Any) -> Any:
         whole, error, count, is_precise = solve(a, b, np.arange(a.size), like, absolute, relative, limit, args)
         return taken(whole, 0, like), error, count, is_precise
 
-    @njit
+    @inner_njit
     def face(a, b, axis, place, args, absolute, relative, limit):  # type: ignore[no-untyped-def]
         """The integral over a face: one axis has one place."""
         low, high = a.copy(), b.copy()
@@ -293,14 +292,14 @@ def cubature_of(f: Any) -> Any:
 
 
 def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
-    @register_jitable
+    @inner_jitable
     def gradient_at(x, data):  # type: ignore[no-untyped-def]
         config, args, values, cotangent, sums = data
         return pull(config, f, (x,), (None,), args, values, cotangent, cleared(sums))
 
     solve = adaptive_boxes(box_of(gradient_at))
 
-    @register_jitable
+    @inner_jitable
     def gradient_in_args(config, cotangent, a, b, args, values, absolute, relative, limit):  # type: ignore[no-untyped-def]
         sums, size = zero_cotangents(args), largest(cotangent)
         if size == 0.0:
@@ -310,7 +309,7 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
         check_derivative(is_precise)
         return give_cotangents(args, taken(whole, 0, sums))
 
-    @register_jitable
+    @inner_jitable
     def add_faces(shadow, sign, places, cotangent, like, given):  # type: ignore[no-untyped-def]
         for i in range(places.size):
             rows = face(given[0], given[1], i, places[i], *given[2:])
@@ -343,14 +342,14 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
 
 
 def _forward_of(integrate: Any, face: Any, f: Any) -> Any:
-    @register_jitable
+    @inner_jitable
     def tangent_at(x, data):  # type: ignore[no-untyped-def]
         config, args = data
         return push(config, f, (x,), (None,), args)[1]
 
     solve = adaptive_boxes(box_of(tangent_at))
 
-    @register_jitable
+    @inner_jitable
     def add_faces(kept, tangent, sign, places, given):  # type: ignore[no-untyped-def]
         for i in range(places.size):
             if tangent[i] != 0.0:

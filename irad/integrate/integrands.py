@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import pull, push
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.inner import inner_jitable, inner_overload
 from irad.frontend.numba.messages import described
 from irad.integrate.panels import TABLE, panel_of, point_of
 from irad.integrate.slots import add, cleared, move, room
@@ -41,24 +41,24 @@ class Integrand(NamedTuple):
 def pointwise(f: Any) -> Integrand:
     """An integrand that is called as ``f(x, *args)``."""
 
-    @register_jitable
+    @inner_jitable
     def at(x, args, shape):  # type: ignore[no-untyped-def]
         return f(x, *args)
 
-    @register_jitable
+    @inner_jitable
     def scratch(like, shape):  # type: ignore[no-untyped-def]
         return None
 
-    @register_jitable
+    @inner_jitable
     def value_at(x, data):  # type: ignore[no-untyped-def]
         return f(x, *data[1])
 
-    @register_jitable
+    @inner_jitable
     def gradient_at(x, data):  # type: ignore[no-untyped-def]
         _, config, args, values, cotangent, sums = data
         return pull(config, f, (x,), (None,), args, values, cotangent, cleared(sums))
 
-    @register_jitable
+    @inner_jitable
     def tangent_at(x, data):  # type: ignore[no-untyped-def]
         _, config, args = data
         return push(config, f, (x,), (None,), args)[1]
@@ -96,7 +96,7 @@ class Desk(NamedTuple):
     one: Any
 
 
-@register_jitable
+@inner_jitable
 def _scratch(like, shape):  # type: ignore[no-untyped-def]
     one = room(like, 1)
     add(one, 0, 1.0, like)
@@ -106,14 +106,14 @@ def _scratch(like, shape):  # type: ignore[no-untyped-def]
     return Desk(np.empty(_COUNT), np.empty((_COUNT, 2)), out, shadow, rows, shadow_rows, one)
 
 
-@register_jitable
+@inner_jitable
 def _fill(rows, number):  # type: ignore[no-untyped-def]
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             rows[i, j] = number
 
 
-@register_jitable
+@inner_jitable
 def _begin(scratch, low, high, kind, origin):  # type: ignore[no-untyped-def]
     """Writes the points and their weights; values that are not filled in are NaN."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
@@ -124,7 +124,7 @@ def _begin(scratch, low, high, kind, origin):  # type: ignore[no-untyped-def]
     _fill(scratch.rows, np.nan)
 
 
-@register_jitable
+@inner_jitable
 def _sum(weights, rows, kept, index, gauss):  # type: ignore[no-untyped-def]
     for j in range(kept.shape[1]):
         kept[index, j] = gauss[0, j] = 0.0
@@ -139,7 +139,7 @@ def nothing(value: Any) -> None:
     raise NotImplementedError
 
 
-@overload(nothing, strict=False)
+@inner_overload(nothing, strict=False)
 def _nothing_typed(value: Any) -> Any:
     if value == types.none:
         return lambda value: None
@@ -154,20 +154,20 @@ def _nothing_typed(value: Any) -> Any:
 def batched(f: Any) -> Integrand:
     """An integrand that is called as ``f(xs, out, *args)`` and writes the value at each point to ``out``."""
 
-    @register_jitable
+    @inner_jitable
     def at(x, args, shape):  # type: ignore[no-untyped-def]
         xs, out = np.full(1, x), np.full((1, *shape), np.nan)
         nothing(f(xs, out, *args))
         return out[0]
 
-    @register_jitable
+    @inner_jitable
     def values(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
         scratch, args = data
         _begin(scratch, low, high, kind, origin)
         f(scratch.xs, scratch.out, *args)
         _sum(scratch.weights, scratch.rows, kept, index, gauss)
 
-    @register_jitable
+    @inner_jitable
     def cotangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
         scratch, config, args, values, _, sums = data
         for rule in range(2):
@@ -182,7 +182,7 @@ def batched(f: Any) -> Integrand:
                 rows[place, j] = 0.0
             add(rows, place, 1.0, found)
 
-    @register_jitable
+    @inner_jitable
     def tangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
         scratch, config, args = data
         _begin(scratch, low, high, kind, origin)

@@ -11,11 +11,9 @@ import sys
 import warnings
 from typing import Any
 
-from numba import njit
-from numba.extending import register_jitable
-
 from irad.errors import IntegrationWarning
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.inner import inner_jitable, inner_njit
 
 _REMEDY = "allow more intervals (limit=), name kinks, jumps and poles (points=), or pass larger tolerances"
 _PROBLEM = "an integral is not as precise as epsabs and epsrel say: " + _REMEDY
@@ -23,28 +21,28 @@ _OF_DERIVATIVE = "the derivative of an integral is not as precise as epsabs and 
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def _check(is_precise):  # type: ignore[no-untyped-def]
     if not is_precise:
         raise ValueError(_PROBLEM)
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def check_derivative(is_precise):  # type: ignore[no-untyped-def]
     """Refuses the integral of an integrand's derivative that is not precise enough."""
     if not is_precise:
         raise ValueError(_OF_DERIVATIVE)
 
 
-@register_jitable
+@inner_jitable
 def first_two(result):  # type: ignore[no-untyped-def]
     """The value and its error, if that is small enough."""
     _check(result[3])
     return result[0], result[1]
 
 
-@register_jitable
+@inner_jitable
 def all_of(result):  # type: ignore[no-untyped-def]
     """The number of points as well, however large the error is."""
     return result[0], result[1], result[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
+from irad.frontend.inner import inner_jitable
 from irad.integrate.slots import add, distance, move, room
 
 # The limit of a sequence of sums by Wynn's ε-algorithm, for integrands with a singularity at an end of an interval.
@@ -22,7 +22,7 @@ _FEWEST = 5
 _CAUTION_OF_LIMITS = 2.0
 
 
-@register_jitable
+@inner_jitable
 def _limit_of(sums, count, column, table):  # type: ignore[no-untyped-def]
     """The limit of a column, and what its neighbours in the table say of its error."""
     for i in range(count):
@@ -45,13 +45,13 @@ def _limit_of(sums, count, column, table):  # type: ignore[no-untyped-def]
     return best, error
 
 
-@register_jitable
+@inner_jitable
 def _copy(rows, index, source, other):  # type: ignore[no-untyped-def]
     for j in range(rows.shape[1]):
         rows[index, j] = source[other, j]
 
 
-@register_jitable
+@inner_jitable
 def _push(rows, count, row):  # type: ignore[no-untyped-def]
     """Appends a row; where there is no room, the first one goes."""
     if count == rows.shape[0]:
@@ -62,7 +62,7 @@ def _push(rows, count, row):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@register_jitable
+@inner_jitable
 def extrapolate(sums, count, results, table, whole):  # type: ignore[no-untyped-def]
     """Appends a sum to those before it, and estimates their limit.
 
@@ -116,7 +116,7 @@ TABLE = np.concatenate((_HALF * [-1.0, 1.0, 1.0], _MIDDLE, _HALF[::-1]))
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-@register_jitable
+@inner_jitable
 def kind_of(a, b):  # type: ignore[no-untyped-def]
     """Kind of the map from a range to a finite one, and the point that the map begins at.
 
@@ -131,7 +131,7 @@ def kind_of(a, b):  # type: ignore[no-untyped-def]
     return 0, 0.0
 
 
-@register_jitable
+@inner_jitable
 def place_of(kind, origin, x):  # type: ignore[no-untyped-def]
     """Image of a point of the range."""
     if kind == 0:
@@ -143,7 +143,7 @@ def place_of(kind, origin, x):  # type: ignore[no-untyped-def]
     return (x - origin) / (1.0 + abs(x - origin))
 
 
-@register_jitable
+@inner_jitable
 def point_of(kind, origin, t):  # type: ignore[no-untyped-def]
     """The point that is mapped to a place, and how much the map stretches there."""
     if kind == 0:
@@ -155,7 +155,7 @@ def point_of(kind, origin, t):  # type: ignore[no-untyped-def]
     return origin + t / rest, 1.0 / (rest * rest)
 
 
-@register_jitable
+@inner_jitable
 def edges_of(kind, origin, a, b, points):  # type: ignore[no-untyped-def]
     """The places of the limits with those of the break points that lie between, in the order from ``a`` to ``b``."""
     low, high = min(a, b), max(a, b)
@@ -177,7 +177,7 @@ def edges_of(kind, origin, a, b, points):  # type: ignore[no-untyped-def]
 def panel_of(sample: Any) -> Any:
     """A panel that calls ``sample(x, data)`` for the value at each node."""
 
-    @register_jitable
+    @inner_jitable
     def panel(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
         kept[index] = 0.0
         gauss[0] = 0.0
@@ -192,7 +192,7 @@ def panel_of(sample: Any) -> Any:
     return panel
 
 
-@register_jitable
+@inner_jitable
 def total_of(errors, count):  # type: ignore[no-untyped-def]
     """The sum of errors, and which is the largest."""
     total, worst = 0.0, 0
@@ -203,7 +203,7 @@ def total_of(errors, count):  # type: ignore[no-untyped-def]
     return total, worst
 
 
-@register_jitable
+@inner_jitable
 def _total_of_wide(errors, levels, count, deepest):  # type: ignore[no-untyped-def]
     """Sum and place of the largest error over intervals halved less often than others; -1 if there are none."""
     total, worst = 0.0, -1
@@ -221,7 +221,7 @@ _CAUTION = 8.0
 _HIDDEN = 1e-6
 
 
-@register_jitable
+@inner_jitable
 def _halves_error(errors, first, second, change, rounding):  # type: ignore[no-untyped-def]
     """Raises the error of the worse of two halves to what the change of their sum says of it.
 
@@ -248,7 +248,7 @@ def adaptive(panel: Any) -> Any:
         small enough)``.
     """
 
-    @register_jitable
+    @inner_jitable
     def integrate(a, b, points, like, absolute, relative, limit, data):  # type: ignore[no-untyped-def]
         kind, origin = kind_of(a, b)
         edges = edges_of(kind, origin, a, b, points)

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, passed_along, zero_cotangents
 from irad.api.functions import primal_of, remembered
@@ -18,6 +16,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.integrate.integrands import Integrand, batched, pointwise
 from irad.integrate.outcome import all_of, check_derivative, first_two, told
@@ -42,7 +41,7 @@ def quadrature_of(f: Integrand) -> Any:
     """
     solve, at, scratch = adaptive(f.values), f.at, f.scratch
 
-    @njit
+    @inner_njit
     def quadrature(a, b, args, points, settings):  # type: ignore[no-untyped-def]
         absolute, relative, limit, shape = settings
         like = at(_inside(a, b, points), args, shape)
@@ -54,7 +53,7 @@ def quadrature_of(f: Integrand) -> Any:
     return attach(quadrature, augmented_primal=augmented, reverse=back, forward=_forward_of(quadrature, f))
 
 
-@register_jitable
+@inner_jitable
 def _inside(a, b, points):  # type: ignore[no-untyped-def]
     """A node of the first panel."""
     if a == b:
@@ -64,7 +63,7 @@ def _inside(a, b, points):  # type: ignore[no-untyped-def]
     return point_of(kind, origin, 0.5 * (edges[0] + edges[1]))[0]
 
 
-@register_jitable
+@inner_jitable
 def _sides(a, b, point):  # type: ignore[no-untyped-def]
     """The last number before a point and the first after it, on the way from one limit to the other."""
     return np.nextafter(point, a), np.nextafter(point, b)
@@ -73,7 +72,7 @@ def _sides(a, b, point):  # type: ignore[no-untyped-def]
 def _reverse_of(quadrature: Any, f: Integrand) -> Any:
     solve, value_at, scratch = adaptive(f.cotangents), f.at, f.scratch
 
-    @register_jitable
+    @inner_jitable
     def gradient_in_args(config, cotangent, a, b, args, values, points, settings):  # type: ignore[no-untyped-def]
         absolute, relative, limit, shape = settings
         sums, size = zero_cotangents(args), largest(cotangent)
@@ -84,7 +83,7 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
         check_derivative(is_precise)
         return give_cotangents(args, taken(whole, 0, sums))
 
-    @register_jitable
+    @inner_jitable
     def at(x, values, cotangent, shape):  # type: ignore[no-untyped-def]
         return 0.0 if np.isinf(x) else inner(cotangent, value_at(x, values, shape))
 
@@ -121,7 +120,7 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
 def _forward_of(quadrature: Any, f: Integrand) -> Any:
     solve, value_at, scratch = adaptive(f.tangents), f.at, f.scratch
 
-    @register_jitable
+    @inner_jitable
     def add_at(kept, x, args, shape, weight):  # type: ignore[no-untyped-def]
         if weight != 0.0 and not np.isinf(x):
             add(kept, 0, weight, value_at(x, args, shape))
@@ -242,7 +241,7 @@ def as_points(points: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(as_points, strict=False)
+@inner_overload(as_points, strict=False)
 def _as_points_typed(points: Any) -> Any:
     if isinstance(points, types.Array):
         return lambda points: points.astype(np.float64).reshape(points.size)
@@ -271,12 +270,12 @@ def _batch_typed(batch: Any) -> tuple[bool, Any]:
     elif literal(batch, "batch"):
         lines = ""
     else:
-        return False, register_jitable(lambda batch: None)
+        return False, inner_jitable(lambda batch: None)
     source = f"def shape_of(batch):\n    return ({lines})\n"
-    return True, register_jitable(function_from("shape_of", source, "irad.integrate", {"int64": np.int64}))
+    return True, inner_jitable(function_from("shape_of", source, "irad.integrate", {"int64": np.int64}))
 
 
-@overload(quad, prefer_literal=True, strict=False)
+@inner_overload(quad, prefer_literal=True, strict=False)
 def _quad_typed(
     f: Any,
     a: Any,

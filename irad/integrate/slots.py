@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.core.types import Type
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.values import Leaf, leaves_of, structured
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.generated import function_from
+from irad.frontend.inner import inner_jitable
 from irad.frontend.numba.messages import described
 
 _FILE = "irad.integrate"
@@ -55,14 +56,14 @@ def cleared(value: Any) -> Any:
     raise NotImplementedError
 
 
-@register_jitable
+@inner_jitable
 def move(rows, index, weight, source, other):  # type: ignore[no-untyped-def]
     """Adds a multiple of one row to another."""
     for j in range(rows.shape[1]):
         rows[index, j] += weight * source[other, j]
 
 
-@register_jitable
+@inner_jitable
 def distance(rows, index, source, other):  # type: ignore[no-untyped-def]
     """The largest difference between two rows; NaN if there is one."""
     found = 0.0

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.checkpointing.loops import begun, recovering, snapshot
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, zero_cotangents
 from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.custom.rules_from_partials import zero_shadow
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
 from irad.ode.march import METHODS, Method, Settings, marching, unit_of
@@ -50,7 +49,7 @@ def part(cotangent: Any, like: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(part, strict=False)
+@inner_overload(part, strict=False)
 def _part_typed(cotangent: Any, like: Any) -> Any:
     if cotangent == types.none:
         return lambda cotangent, like: np.zeros_like(like)
@@ -60,7 +59,7 @@ def _part_typed(cotangent: Any, like: Any) -> Any:
 def beginning(f: Any) -> Any:
     """The slope at the first end: ``(y0, ends, *args)``."""
 
-    @njit
+    @inner_njit
     def begin(y0, ends, *args):  # type: ignore[no-untyped-def]
         return f(ends[0], y0, *args)
 
@@ -71,17 +70,17 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
     unit, begin, is_fixed = unit_of(f, event, method), beginning(f), method.order == 0
     recovered = recovering(snapshots)
 
-    @register_jitable
+    @inner_jitable
     def place_of(i, places, most):  # type: ignore[no-untyped-def]
         return i / most if is_fixed else places[i]
 
-    @njit
+    @inner_njit
     def advance(state, ends, places, most, args):  # type: ignore[no-untyped-def]
         i, z = state
         place, following = place_of(i, places, most), place_of(i + 1, places, most)
         return i + 1, unit(z, ends, place, following, np.zeros(0), -1.0, *args)[0]
 
-    @register_jitable
+    @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
         values, start, wanted, settings = kept
         counts, places, row_steps, event_steps, shares = record
@@ -166,7 +165,7 @@ def continuous(f: Any, method: Method) -> Any:
 def _backwards(f: Any) -> Any:
     """The right-hand side of the state, its cotangent and the cotangents of the arguments, one after the other."""
 
-    @register_jitable
+    @inner_jitable
     def backwards(t, z, config, args, values):  # type: ignore[no-untyped-def]
         n = values[1].size
         y, cotangent, y_bar = z[:n].copy(), z[n : 2 * n].copy(), np.zeros(n)
@@ -181,7 +180,7 @@ def _backwards(f: Any) -> Any:
     return backwards
 
 
-@register_jitable
+@inner_jitable
 def _inner(one, other):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(one.size):
@@ -189,7 +188,7 @@ def _inner(one, other):  # type: ignore[no-untyped-def]
     return total
 
 
-@register_jitable
+@inner_jitable
 def _largest(array):  # type: ignore[no-untyped-def]
     found = 0.0
     for x in array.flat:
@@ -201,7 +200,7 @@ def _largest(array):  # type: ignore[no-untyped-def]
 def _continuous_reverse_of(f: Any) -> Any:
     march = marching(_backwards(f), None, METHODS["dopri5"])
 
-    @register_jitable
+    @inner_jitable
     def back_from(config, cotangent, kept, t0, t1, args):  # type: ignore[no-untyped-def]
         values, (start, rows, last), wanted, settings = kept
         n, like = start.size, zero_cotangents(args)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.forward import pushforward
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.inner import inner_jitable, inner_overload
 from irad.frontend.numba.messages import described
 
 # of [0, 1], which leave less than the distance between two floats
@@ -23,7 +23,7 @@ def check_values(values: Any) -> None:
     """Refuses what is not a state's derivative when it is typed; nothing in plain Python."""
 
 
-@overload(check_values, strict=False)
+@inner_overload(check_values, strict=False)
 def _check_values_typed(values: Any) -> Any:
     is_array = isinstance(values, types.Array) and values.ndim == 1
     if not (is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)):
@@ -36,7 +36,7 @@ def _check_values_typed(values: Any) -> Any:
     return lambda values: None
 
 
-@register_jitable
+@inner_jitable
 def put(out, values):  # type: ignore[no-untyped-def]
     """Copies the values of a right-hand side."""
     check_values(values)
@@ -46,14 +46,14 @@ def put(out, values):  # type: ignore[no-untyped-def]
         out[j] = values[j]
 
 
-@register_jitable
+@inner_jitable
 def add_to(out, values):  # type: ignore[no-untyped-def]
     """Adds the values of one array to another."""
     for j in range(out.size):
         out[j] += values[j]
 
 
-@register_jitable
+@inner_jitable
 def put_between(out, y, y1, dense, share):  # type: ignore[no-untyped-def]
     """Writes the solution within a step."""
     rest = 1.0 - share
@@ -62,7 +62,7 @@ def put_between(out, y, y1, dense, share):  # type: ignore[no-untyped-def]
         out[j] = y[j] + share * (y1[j] - y[j] + rest * inner)
 
 
-@register_jitable
+@inner_jitable
 def slope_between(y, y1, dense, share):  # type: ignore[no-untyped-def]
     """The derivative of the solution within a step by the share of the step."""
     out, rest = np.empty(y.size), 1.0 - share
@@ -81,9 +81,9 @@ def crossing(event: Any) -> Any:
         ``(t, h, y, y1, dense, before, after, direction, args) -> share``, negative if it does not.
     """
     if event is None:
-        return register_jitable(lambda t, h, y, y1, dense, before, after, direction, args: -1.0)
+        return inner_jitable(lambda t, h, y, y1, dense, before, after, direction, args: -1.0)
 
-    @register_jitable
+    @inner_jitable
     def found(t, h, y, y1, dense, before, after, direction, args):  # type: ignore[no-untyped-def]
         rises = before < 0.0 <= after and direction >= 0
         if not rises and not (before > 0.0 >= after and direction <= 0):
@@ -112,10 +112,10 @@ def refining(event: Any) -> Any:
         ``(share, t, h, y, y1, dense, args) -> (time, state)``.
     """
     if event is None:
-        return register_jitable(lambda share, t, h, y, y1, dense, args: (t, y1))
+        return inner_jitable(lambda share, t, h, y, y1, dense, args: (t, y1))
     derivative = pushforward(event, (0, 1))
 
-    @register_jitable
+    @inner_jitable
     def refined(share, t, h, y, y1, dense, args):  # type: ignore[no-untyped-def]
         # The search ended in a constant: only these steps depend on the arguments, so they carry the derivative.
         for _ in range(2):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
+from irad.frontend.inner import inner_jitable
 from irad.ode.dense import put
 
 # Dormand, Prince: J. Comput. Appl. Math. 6 (1980) 19-26; the last line is what makes the next state
@@ -43,7 +43,7 @@ _DENSE = np.array(
 _CLASSICAL = np.array([0.0, 0.5, 0.5, 1.0])
 
 
-@register_jitable
+@inner_jitable
 def _combined(out, y, h, weights, slopes, count):  # type: ignore[no-untyped-def]
     for j in range(y.size):
         total = 0.0
@@ -52,7 +52,7 @@ def _combined(out, y, h, weights, slopes, count):  # type: ignore[no-untyped-def
         out[j] = y[j] + h * total
 
 
-@register_jitable
+@inner_jitable
 def _between(y, y1, h, slope, slope1, rest):  # type: ignore[no-untyped-def]
     """Interpolant within a step: a cubic with the slopes at both ends, and what is added to it."""
     dense = np.empty((3, y.size))
@@ -67,7 +67,7 @@ def _between(y, y1, h, slope, slope1, rest):  # type: ignore[no-untyped-def]
 def dormand_prince(f: Any) -> Any:
     """A step of order 5 for a right-hand side."""
 
-    @register_jitable
+    @inner_jitable
     def step(t, h, y, slope, args):  # type: ignore[no-untyped-def]
         points, slopes = np.empty((7, y.size)), np.empty((7, y.size))
         put(slopes[0], slope)
@@ -89,7 +89,7 @@ def dormand_prince(f: Any) -> Any:
 def classical(f: Any) -> Any:
     """A step of order 4 for a right-hand side; its error is not estimated."""
 
-    @register_jitable
+    @inner_jitable
     def step(t, h, y, slope, args):  # type: ignore[no-untyped-def]
         points, slopes = np.empty((5, y.size)), np.empty((5, y.size))
         put(slopes[0], slope)

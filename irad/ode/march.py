@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.extending import register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.inner import inner_jitable, inner_njit
 from irad.ode.dense import crossing, put, put_between, refining
 from irad.ode.explicit import classical, dormand_prince
 from irad.ode.rosenbrock import rodas
@@ -23,7 +22,7 @@ _MEMORY = 0.04  # how much the last error counts, in powers of errors: Hairer's 
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def error_size(error, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
     """The root mean square of an error relative to what is tolerated; at most 1 if the step is accepted, or NaN."""
     if y.size == 0:
@@ -36,7 +35,7 @@ def error_size(error, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def first_share(y, slope, length, rtol, atol, first):  # type: ignore[no-untyped-def]
     """The first step as a share of the whole length: what is asked for, or else a hundredth of what changes ``y``."""
     if length == 0.0:
@@ -53,7 +52,7 @@ def first_share(y, slope, length, rtol, atol, first):  # type: ignore[no-untyped
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def factor(size, before, order):  # type: ignore[no-untyped-def]
     """By what the next step is longer, after an accepted one: a PI controller.
 
@@ -69,7 +68,7 @@ def factor(size, before, order):  # type: ignore[no-untyped-def]
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def shrinking(size, order):  # type: ignore[no-untyped-def]
     """By what a rejected step is shorter when it is tried again."""
     if not np.isfinite(size):
@@ -140,7 +139,7 @@ class Settings(NamedTuple):
     terminal: int
 
 
-@register_jitable
+@inner_jitable
 def _grown(array, count):  # type: ignore[no-untyped-def]
     """An array with room for one more."""
     if count < array.shape[0]:
@@ -151,7 +150,7 @@ def _grown(array, count):  # type: ignore[no-untyped-def]
     return more
 
 
-@register_jitable
+@inner_jitable
 def _with_row(rows, count):  # type: ignore[no-untyped-def]
     """Rows with room for one more."""
     if count < rows.shape[0]:
@@ -162,7 +161,7 @@ def _with_row(rows, count):  # type: ignore[no-untyped-def]
     return more
 
 
-@register_jitable
+@inner_jitable
 def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
     """The point at which a step is to end; a short rest is not left over."""
     if steps >= most:
@@ -176,7 +175,7 @@ def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
 def rows_of(step: Any) -> Any:
     """A function that writes the state at a time within a step."""
 
-    @register_jitable
+    @inner_jitable
     def put_row(out, wanted, t, h, y, y1, slope, dense, args):  # type: ignore[no-untyped-def]
         if h == 0.0:  # shares of it say nothing of how a row changes with its time: a step of its own does
             put(out, step(t, wanted - t, y, slope, args)[0])
@@ -190,7 +189,7 @@ def noting(event: Any) -> Any:
     """A function that appends an event to those before it: ``(events, count, share, step, args) -> events``."""
     refine = refining(event)
 
-    @register_jitable
+    @inner_jitable
     def noted(events, count, share, step, args):  # type: ignore[no-untyped-def]
         times, states, event_steps, shares = events
         steps, t, h, y, y1, dense = step
@@ -207,10 +206,10 @@ def noting(event: Any) -> Any:
 def marching(f: Any, event: Any, method: Method) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
     step, find, note = method.step_of(f), crossing(event), noting(event)
-    valued = event if event is not None else register_jitable(lambda t, y: 0.0)
+    valued = event if event is not None else inner_jitable(lambda t, y: 0.0)
     has_event, order, put_row = event is not None, method.order, rows_of(step)
 
-    @register_jitable
+    @inner_jitable
     def read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args):  # type: ignore[no-untyped-def]
         """Writes the rows whose times a step has reached, and returns which row is next."""
         steps, t, h, y, y1, dense = made
@@ -220,7 +219,7 @@ def marching(f: Any, event: Any, method: Method) -> Any:
             row += 1
         return row
 
-    @register_jitable
+    @inner_jitable
     def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
         """The slope, the first step's share, and the value of the event."""
         slope = np.empty(y0.size)
@@ -230,7 +229,7 @@ def marching(f: Any, event: Any, method: Method) -> Any:
             size = first_share(y0, slope, length, settings.rtol, settings.atol, settings.first)
         return slope, size, valued(t0, y0, *args) if has_event else 0.0
 
-    @njit
+    @inner_njit
     def march(y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
         rtol, atol, _, most, direction, terminal = settings
         length, n, y = t1 - t0, y0.size, y0
@@ -289,7 +288,7 @@ def unit_of(f: Any, event: Any, method: Method) -> Any:
     step, refine = method.step_of(f), refining(event)
     has_event, put_row = event is not None, rows_of(step)
 
-    @njit
+    @inner_njit
     def unit(z, ends, place, following, wanted, share, *args):  # type: ignore[no-untyped-def]
         length = ends[1] - ends[0]
         t, h = ends[0] + place * length, (following - place) * length

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from irad.api.forward import pushforward
+from irad.frontend.inner import inner_jitable
 from irad.ode.dense import put
 
 _GAMMA = 0.25
@@ -52,7 +52,7 @@ _DENSE = np.array(
 )
 
 
-@register_jitable
+@inner_jitable
 def _factored(matrix):  # type: ignore[no-untyped-def]
     """Overwrites a matrix with its LU factors, and gives the order of its rows."""
     n = matrix.shape[0]
@@ -73,7 +73,7 @@ def _factored(matrix):  # type: ignore[no-untyped-def]
     return order
 
 
-@register_jitable
+@inner_jitable
 def _solve(x, factors, order, right):  # type: ignore[no-untyped-def]
     n = order.size
     for i in range(n):
@@ -92,7 +92,7 @@ def rodas(f: Any) -> Any:
     """A step for a right-hand side."""
     derivative = pushforward(f, (0, 1))
 
-    @register_jitable
+    @inner_jitable
     def linear(t, y, args):  # type: ignore[no-untyped-def]
         """The derivatives with respect to time and state."""
         matrix, direction = np.empty((y.size, y.size)), np.zeros(y.size)
@@ -105,7 +105,7 @@ def rodas(f: Any) -> Any:
                 matrix[i, j] = column[i]
         return df_dt, matrix
 
-    @register_jitable
+    @inner_jitable
     def step(t, h, y, slope, args):  # type: ignore[no-untyped-def]
         df_dt, matrix = linear(t, y, args)
         for i in range(y.size):

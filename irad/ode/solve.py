@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
@@ -16,6 +14,7 @@ from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
@@ -223,7 +222,7 @@ def _integration(f: Any, event: Any, choice: _Choice) -> Any:
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
     """The numbers that have no derivative, after they were checked."""
     if not (rtol >= 0.0 and atol >= 0.0 and rtol + atol > 0.0):
@@ -245,7 +244,7 @@ def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
     """The solver of a right-hand side."""
     march, has_times, calls = _integration(f, event, choice), choice.has_times, METHODS[choice.method].calls
 
-    @njit
+    @inner_njit
     def solver(y0, t0, t1, args, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
         settings = _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal)
         course = march(y0, t0, t1, args, wanted, settings)
@@ -267,7 +266,7 @@ def _ends(t_span: Any) -> tuple[float, float]:
     raise NotImplementedError
 
 
-@overload(_ends, strict=False)
+@inner_overload(_ends, strict=False)
 def _ends_typed(t_span: Any) -> Any:
     if isinstance(t_span, types.BaseTuple) and len(t_span) == 2:
         return lambda t_span: (np.float64(t_span[0]), np.float64(t_span[1]))
@@ -282,12 +281,12 @@ def _ends_typed(t_span: Any) -> Any:
     return ends
 
 
-@register_jitable
+@inner_jitable
 def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
 
 
-@overload(solve, prefer_literal=True, strict=False)
+@inner_overload(solve, prefer_literal=True, strict=False)
 def _solve_typed(
     f: Any,
     y0: Any,
