@@ -6,6 +6,7 @@
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
     nox -s bridges                                  # PyTorch and others, with which the bridges are tested
+    nox -s types                                    # what mypy and Pyright infer, with these packages
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
     nox -s next                                     # a release of Numba to come, where the index has one
 
@@ -110,6 +111,13 @@ def bridges(session: nox.Session) -> None:
     session.install("--editable", ".", "pytest", "pytest-xdist", "scipy", *BRIDGES)
     session.run("python", "-c", _SAY, silent=False)
     session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", *(session.posargs or WITH_PARTNERS))
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """What mypy and Pyright infer of derivatives, bridges and examples."""
+    session.install("--editable", ".", "pytest", "mypy", "pyright[nodejs]", "scipy", "scipy-stubs", *BRIDGES)
+    session.run("python", "-m", "pytest", *(session.posargs or ("tests/typing",)))
 
 
 @nox.session

@@ -11,11 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 from numba.core import sigutils, types
 from numba.core.types import Type
+from numba.core.typing import Signature
 
 import irad
 from irad.c_library.entries import entry_of
@@ -27,6 +28,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.numba.private import compiler_lock
 from irad.raw.link import machine_for
 
+_Signature: TypeAlias = str | tuple[Type, ...] | Signature
 _SUFFIXES: Final = (".so", ".dylib", ".a", ".o")
 _LAPACK: Final[Sequence[tuple[str, ...]]] = (("-lopenblas",), ("-llapack", "-lblas"), ("-framework", "Accelerate"))
 _KNOWN: Final[Mapping[str, Sequence[str]]] = {
@@ -46,8 +48,8 @@ llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=sys
 
 @public
 def export(
-    f: Callable[..., Any] | Mapping[str, tuple[Callable[..., Any], Any]],
-    signature: Any = None,
+    f: Callable[..., Any] | Mapping[str, tuple[Callable[..., Any], _Signature]],
+    signature: _Signature | None = None,
     path: str | os.PathLike[str] = "",
     *,
     name: str | None = None,

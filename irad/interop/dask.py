@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from numbers import Number
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Concatenate, Final, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
 import irad
 from irad import data
+from irad.api.jit import A
 from irad.data import structure
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
@@ -42,12 +43,35 @@ with needed("dask"):
 __all__ = ["hvp", "value_and_grad"]
 
 _Function: TypeAlias = Callable[..., Any]
+_Loss: TypeAlias = Callable[..., float | np.floating[Any]]
 _Kind: TypeAlias = Literal["value_and_grad", "hvp"]
 _Key: TypeAlias = Any
 _LARGE: Final = 1 << 20
 """Bytes of arguments that are not partitioned from which on they are scattered, and are not a part of the graph."""
 _ATTEMPTS: Final = 4
 """Number of times that scattered arguments are sent if all workers with them die: as often as Dask tries a task."""
+
+
+@overload
+def value_and_grad(
+    loss: Callable[Concatenate[A, ...], float | np.floating[Any]],
+    argnums: Literal[0] = 0,
+    *,
+    compute: Literal[True] = True,
+    options: Options | None = None,
+) -> Callable[Concatenate[A, ...], tuple[float, A]]: ...
+
+
+@overload
+def value_and_grad(
+    loss: _Loss, argnums: int | Sequence[int] = 0, *, compute: Literal[True] = True, options: Options | None = None
+) -> Callable[..., tuple[float, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    loss: _Loss, argnums: int | Sequence[int] = 0, *, compute: bool, options: Options | None = None
+) -> Callable[..., Delayed]: ...
 
 
 @public
@@ -98,6 +122,22 @@ def value_and_grad(
         (True, array([ -6., -10.]))
     """
     return _summed("value_and_grad", loss, argnums, compute, options)
+
+
+@overload
+def hvp(
+    loss: Callable[Concatenate[A, ...], float | np.floating[Any]],
+    argnums: Literal[0] = 0,
+    *,
+    compute: Literal[True] = True,
+    options: Options | None = None,
+) -> Callable[Concatenate[A, A, ...], A]: ...
+
+
+@overload
+def hvp(
+    loss: _Loss, argnums: int | Sequence[int] = 0, *, compute: bool = True, options: Options | None = None
+) -> Callable[..., Any]: ...
 
 
 @public

@@ -11,11 +11,12 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
 
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 import irad
 import irad.frontend.packing.dispatcher  # tells Numba how compiled code takes parts of dictionaries
@@ -26,6 +27,8 @@ from irad.frontend.numba.target import typing_context
 from irad.frontend.packing.packed import class_for
 from irad.message import with_article
 
+ArrayOrNumber: TypeAlias = NDArray[Any] | np.number[Any] | complex
+"""Results that become one array of a partner; `complex` stands for all numbers of Python."""
 LEAF: Final = ...  # a constant, since graphs hold structures
 """Marks the place of an array in a structure."""
 HELD: Final = object()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import irad
 from irad.errors import SignatureError
@@ -23,6 +23,9 @@ __all__ = ["Problem", "problem"]
 
 _Function: TypeAlias = Callable[..., Any]
 _Array: TypeAlias = NDArray[np.float64]
+_Places: TypeAlias = NDArray[np.integer[Any]]
+_Bounds: TypeAlias = Sequence[ArrayLike | None] | None  # a pair
+_Number: TypeAlias = float | np.floating[Any]
 _INFINITE: Final = 2e19  # Ipopt takes bounds beyond 1e19 for none
 
 
@@ -42,11 +45,19 @@ class Problem(cyipopt.Problem):
         ([0, 1], [0, 0], array([12., 12.]))
     """
 
+    objective: Callable[[_Array], float]
+    gradient: Callable[[_Array], _Array]
+    constraints: Callable[[_Array], NDArray[Any]]
+    jacobian: Callable[[_Array], _Array]
+    jacobianstructure: Callable[[], tuple[_Places, _Places]]
+    hessian: Callable[[_Array, _Array, float], _Array]
+    hessianstructure: Callable[[], tuple[_Places, _Places]]
+
     def __init__(self, functions: Functions, bounds: tuple[_Array, _Array], limits: tuple[_Array, _Array]) -> None:
         self._functions, self._calls = functions, _Calls(functions)
         super().__init__(functions.size, functions.count, self._calls, *bounds, *limits)
 
-    def solve(self, x: Any, *multipliers: Any, **named: Any) -> tuple[_Array, dict[str, Any]]:
+    def solve(self, x: ArrayLike, *multipliers: ArrayLike, **named: ArrayLike) -> tuple[_Array, dict[str, Any]]:
         """Solves the program from a start, as `cyipopt.Problem.solve` does.
 
         Args:
@@ -135,7 +146,7 @@ class Functions:
         self._hessian = derivative.prepare(x0, *given, *self._args)
         self._curvatures = np.empty(self._hessian.rows.size)
 
-    def objective(self, x: _Array) -> Any:
+    def objective(self, x: _Array) -> float:
         """The number that is minimised."""
         return self._objective(x, *self._args)
 
@@ -161,7 +172,7 @@ class Functions:
         self._jacobian.values_into(self._slopes, *self._out, x, *self._args)
         return self._slopes
 
-    def jacobianstructure(self) -> tuple[Any, Any]:
+    def jacobianstructure(self) -> tuple[_Places, _Places]:
         """Rows and columns of these entries."""
         return (self._jacobian.rows, self._jacobian.columns) if self._jacobian is not None else (_NONE, _NONE)
 
@@ -171,7 +182,7 @@ class Functions:
         self._hessian.values_into(self._curvatures, x, *given, *self._args)
         return self._curvatures
 
-    def hessianstructure(self) -> tuple[Any, Any]:
+    def hessianstructure(self) -> tuple[_Places, _Places]:
         """Rows and columns of these entries."""
         return self._hessian.rows, self._hessian.columns
 
@@ -227,17 +238,17 @@ class _Calls:
 
 @public
 def problem(
-    objective: _Function,
-    constraints: _Function | None = None,
-    bounds: Any = None,
-    constraint_bounds: Any = None,
+    objective: Callable[..., _Number],
+    constraints: Callable[..., NDArray[Any] | _Number | None] | None = None,
+    bounds: _Bounds = None,
+    constraint_bounds: _Bounds = None,
     *,
-    x0: Any,
+    x0: ArrayLike,
     args: Any = (),
     writes: int | None = None,
     hessian: bool = True,
     check: bool = True,
-    intermediate: _Function | None = None,
+    intermediate: Callable[..., bool | None] | None = None,
     derivation: Options | None = None,
 ) -> Problem:
     """A nonlinear program for Ipopt: the minimum of ``objective(x)`` with ``constraints(x)`` and ``x`` within bounds.
@@ -347,7 +358,7 @@ def _lagrangian(objective: Any, constraints: Any, *, is_written: bool) -> Any:
     return irad.jit(lagrangian)
 
 
-def _start(x: Any) -> _Array:
+def _start(x: ArrayLike) -> _Array:
     """A start as an array of its own.
 
     Raises:
@@ -367,7 +378,7 @@ def _start(x: Any) -> _Array:
     return found
 
 
-def _bounds(name: str, given: Any, count: int, what: str) -> tuple[_Array, _Array]:
+def _bounds(name: str, given: _Bounds, count: int, what: str) -> tuple[_Array, _Array]:
     """Lower and upper bounds, a number for each.
 
     Raises:

@@ -15,7 +15,7 @@ import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numba
 import numpy as np
@@ -27,6 +27,7 @@ from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.interop.flat import (
+    ArrayOrNumber,
     Flat,
     Kind,
     filled,
@@ -49,6 +50,24 @@ with needed("jax"):
     from jax.interpreters import ad, batching, mlir
 
 __all__ = ["wrap"]
+
+
+@overload
+def wrap(
+    f: Callable[..., ArrayOrNumber],
+    argnums: int | Sequence[int] | None = None,
+    *,
+    shapes: Callable[..., tuple[int, ...]] | None = None,
+) -> Callable[..., jax.Array]: ...
+
+
+@overload
+def wrap(
+    f: Callable[..., tuple[Any, ...] | dict[str, Any]],
+    argnums: int | Sequence[int] | None = None,
+    *,
+    shapes: Callable[..., Any] | None = None,
+) -> Callable[..., Any]: ...
 
 
 @public

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numba
 import numpy as np
@@ -19,6 +19,7 @@ from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.interop.flat import (
+    ArrayOrNumber,
     Flat,
     Kind,
     filled,
@@ -38,8 +39,21 @@ with needed("pytensor"):
     from pytensor.graph.basic import Apply, Variable
     from pytensor.graph.op import Op
     from pytensor.link.numba.dispatch import numba_funcify
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["as_op"]
+
+
+@overload
+def as_op(
+    f: Callable[..., ArrayOrNumber], *, shapes: Callable[..., tuple[Any, ...]] | None = None
+) -> Callable[..., TensorVariable[Any, Any]]: ...
+
+
+@overload
+def as_op(
+    f: Callable[..., tuple[Any, ...] | dict[str, Any]], *, shapes: Callable[..., Any] | None = None
+) -> Callable[..., Any]: ...
 
 
 @public

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numba
 import numpy as np
@@ -27,13 +27,33 @@ with needed("scipy"):
 __all__ = ["Derivatives", "derivatives", "low_level_callable", "minimize"]
 
 _Function: TypeAlias = Callable[..., Any]
+_Number: TypeAlias = float | np.floating[Any]
+_X = TypeVar("_X")
+_R = TypeVar("_R")
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    class Minimum(optimize.OptimizeResult[Any], Generic[_X]):
+        """SciPy's result of `minimize`, with ``x`` and ``jac`` in the form of ``x0``."""
+
+        x: _X
+        jac: _X
+        fun: float
+        success: bool
+        status: int
+        message: str
+        nit: int
+        nfev: int
+
+
 _WITHOUT_GRADIENT: Final = {"nelder-mead", "powell", "cobyla", "cobyqa"}
 _WITH_PRODUCTS: Final = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 _WITH_HESSIAN: Final = {"dogleg", "trust-exact"}
 _DIFFERENCES: Final = ("2-point", "3-point", "cs")
 
 
-class Derivatives:
+class Derivatives(Generic[_X, _R]):
     """The derivatives of a function, made by `derivatives`; each is compiled when it is first called.
 
     All take the arguments of the function that are not fixed, as SciPy passes them; `hessp` and `jvp` take the
@@ -52,51 +72,51 @@ class Derivatives:
         self._wrt: dict[str, Any] = {"argnames": wrt} if isinstance(wrt, str) else {"argnums": wrt}
 
     @cached_property
-    def fun(self) -> _Function:
+    def fun(self) -> Callable[..., _R]:
         """The function itself, compiled."""
         return self._fixed(self._function if hasattr(self._function, "py_func") else irad.jit(self._function))
 
     @cached_property
-    def value_and_grad(self) -> _Function:
+    def value_and_grad(self) -> Callable[..., tuple[_R, _X]]:
         """Value and gradient together: ``minimize(d.value_and_grad, x0, jac=True)``."""
         return self._made(irad.value_and_grad)
 
     @cached_property
-    def grad(self) -> _Function:
+    def grad(self) -> Callable[..., _X]:
         """The gradient: ``jac=d.grad`` of a function that returns a number."""
         return self._made(irad.grad)
 
     @cached_property
-    def hess(self) -> _Function:
+    def hess(self) -> Callable[..., NDArray[Any]]:
         """The Hessian as an array: ``hess=d.hess``."""
         return self._made(irad.hessian)
 
     @cached_property
-    def hessp(self) -> _Function:
+    def hessp(self) -> Callable[..., _X]:
         """The product of the Hessian and a vector: ``hessp=d.hessp``."""
         return self._made(irad.hvp)
 
     @cached_property
-    def jac(self) -> _Function:
+    def jac(self) -> Callable[..., NDArray[Any]]:
         """The Jacobian of a function that returns an array, as an array, with a row for each number returned."""
         return self._made(irad.jacobian)
 
     @cached_property
-    def jvp(self) -> _Function:
+    def jvp(self) -> Callable[..., tuple[_R, _R]]:
         """Value, and product of the Jacobian and a vector."""
         return self._made(irad.pushforward)
 
     @cached_property
-    def sparse_jac(self) -> _Function:
+    def sparse_jac(self) -> Callable[..., sparse.csc_array]:
         """The Jacobian as a sparse matrix of SciPy's. Its pattern is found at the first point, and grows if need be."""
         return self._fixed(_Sparse(partial(irad.sparse_jacobian, self._function, options=self._options, **self._wrt)))
 
     @cached_property
-    def sparse_hess(self) -> _Function:
+    def sparse_hess(self) -> Callable[..., sparse.csc_array]:
         """The Hessian as a sparse matrix of SciPy's, in the same way."""
         return self._fixed(_Sparse(partial(irad.sparse_hessian, self._function, options=self._options, **self._wrt)))
 
-    def pattern(self, *given: Any) -> Any:
+    def pattern(self, *given: Any) -> sparse.csc_array:
         """Places where the Jacobian may differ from zero, a sparse matrix of bools: ``jac_sparsity=d.pattern(x0)``."""
         sparse = irad.sparse_jacobian(self._function, options=self._options, **self._wrt)
         return sparse.prepare(*given, *self._args).pattern
@@ -127,10 +147,26 @@ class _Sparse:
             return self._prepared(*given)
 
 
+@overload
+def derivatives(
+    f: Callable[Concatenate[_X, ...], _R],
+    args: Sequence[Any] = (),
+    wrt: Literal[0] = 0,
+    *,
+    options: Options | None = None,
+) -> Derivatives[_X, _R]: ...
+
+
+@overload
+def derivatives(
+    f: Callable[..., _R], args: Sequence[Any] = (), wrt: int | str = 0, *, options: Options | None = None
+) -> Derivatives[Any, _R]: ...
+
+
 @public
 def derivatives(
     f: _Function, args: Sequence[Any] = (), wrt: int | str = 0, *, options: Options | None = None
-) -> Derivatives:
+) -> Derivatives[Any, Any]:
     """The derivatives of a function, in the form that SciPy's solvers take.
 
     Args:
@@ -160,6 +196,51 @@ def derivatives(
 
 
 # ------------------------------------------------------------------------------------------------ minimize
+
+
+@overload
+def minimize(
+    fun: Callable[..., _Number],
+    x0: NDArray[Any] | float | list[float],
+    args: Any = (),
+    method: str | _Function | None = None,
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: _Function | None = None,
+    derivation: Options | None = None,
+    **others: Any,
+) -> Minimum[NDArray[np.float64]]: ...
+
+
+@overload
+def minimize(
+    fun: Callable[..., _Number],
+    x0: tuple[Any, ...],  # of numbers it is an array, a named tuple is a structure
+    args: Any = (),
+    method: str | _Function | None = None,
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: _Function | None = None,
+    derivation: Options | None = None,
+    **others: Any,
+) -> Minimum[Any]: ...
+
+
+@overload
+def minimize(
+    fun: Callable[..., _Number],
+    x0: _X,
+    args: Any = (),
+    method: str | _Function | None = None,
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: _Function | None = None,
+    derivation: Options | None = None,
+    **others: Any,
+) -> Minimum[_X]: ...
 
 
 @public
@@ -300,7 +381,7 @@ class _Point:
 class _Known:
     """Known parts of the function that is minimised, as functions of a vector."""
 
-    def __init__(self, derivatives_: Derivatives, point: _Point) -> None:
+    def __init__(self, derivatives_: Derivatives[Any, Any], point: _Point) -> None:
         self._derivatives, self._point = derivatives_, point
 
     @property
@@ -360,7 +441,7 @@ def _derivative(f: _Function, args: Any, point: _Point, options: Options | None)
 
 
 @public
-def low_level_callable(f: _Function, arguments: int = 1) -> Any:
+def low_level_callable(f: Callable[..., float], arguments: int = 1) -> scipy.LowLevelCallable:
     """A function of numbers, or its derivative, as a `scipy.LowLevelCallable`, which SciPy calls without Python.
 
     Args:

@@ -15,7 +15,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from irad.frontend.packing.packed import packed, type_key
 from irad.interop.flat import (
     HELD,
     LEAF,
+    ArrayOrNumber,
     Flat,
     Kind,
     filled,
@@ -64,6 +65,24 @@ _NUMPY: Final = {
 _TORCH: Final = {np.dtype(each): dtype for dtype, each in _NUMPY.items()}
 _TENSORS: Final = (torch.Tensor,)
 _WIDTH: Final = 8  # rows of `vmap` that one call of a derivative takes
+
+
+@overload
+def wrap(
+    f: Callable[..., ArrayOrNumber],
+    argnums: int | Sequence[int] | None = None,
+    *,
+    fake: Callable[..., torch.Tensor] | None = None,
+) -> Callable[..., torch.Tensor]: ...
+
+
+@overload
+def wrap(
+    f: Callable[..., tuple[Any, ...] | dict[str, Any]],
+    argnums: int | Sequence[int] | None = None,
+    *,
+    fake: Callable[..., Any] | None = None,
+) -> Callable[..., Any]: ...
 
 
 @public
