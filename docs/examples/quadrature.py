@@ -56,7 +56,8 @@ def draw(file, parameters, points):
 
 def main(plot=None):
     """Compares the integral of the gradient with the gradient of the integral."""
-    parameters, end = {"scale": 2.0, "rates": np.array([0.5, 3.0, 100.0])}, 4.0
+    scale, rates, end = 2.0, np.array([0.5, 3.0, 100.0]), 4.0
+    parameters = {"scale": scale, "rates": rates}
     gradient, points = irad.grad(signal), []
 
     def integrand(time):
@@ -64,7 +65,6 @@ def main(plot=None):
         return VectorSpace(gradient(parameters, time))
 
     integral = integrate(integrand, 0.0, end, 1e-9).value
-    rates, scale = parameters["rates"], parameters["scale"]
     faded = np.exp(-rates * end)
     truth = {"scale": np.sum((1.0 - faded) / rates), "rates": scale * (end * faded - (1.0 - faded) / rates) / rates}
     error = np.abs(data.to_vec(integral) - data.to_vec(truth)).max()

@@ -1,5 +1,7 @@
 """What type checkers know of the bridge to Dask."""
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
