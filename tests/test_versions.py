@@ -156,6 +156,11 @@ def test_commands_install_the_packages_of_the_extras(extra: str):
     assert shlex.split(versions.install(extra)) == ["pip", "install", *versions.EXTRAS[extra]]
 
 
+def test_the_readme_lists_the_extras_for_users():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [extra for extra in versions.EXTRAS if f"`{extra}`" not in text and f"[{extra}]'" not in text] == []
+
+
 def test_commands_quote_what_a_shell_would_read():
     assert versions.install("numba>=0.65") == "pip install 'numba>=0.65'"
     assert versions.install("dask") == "pip install 'dask[array]' distributed"
