@@ -115,7 +115,7 @@ def bridges(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """What mypy and Pyright infer of derivatives, bridges and examples."""
+    """Types that mypy and Pyright infer of derivatives, bridges and examples."""
     session.install("--editable", ".", "pytest", "mypy", "pyright[nodejs]", "scipy", "scipy-stubs", *BRIDGES)
     session.run("python", "-m", "pytest", *(session.posargs or ("tests/typing",)))
 
