@@ -35,6 +35,13 @@ def test_pages_are_there(site: Path):
     assert (site / "folders" / "passes.html").is_file(), "a README that a guide links to"
 
 
+def test_the_gallery_embeds_a_report(site: Path):
+    assert '<iframe src="reports/energy.html"' in (site / "gallery.html").read_text(encoding="utf-8")
+    report = (site / "reports" / "energy.html").read_text(encoding="utf-8")
+    assert len(report) < 300_000
+    assert "total += np.exp(x[i]) * x[i]" in report
+
+
 def test_links_within_the_site_lead_somewhere(site: Path):
     missing = []
     for page in site.rglob("*.html"):
@@ -43,6 +50,14 @@ def test_links_within_the_site_lead_somewhere(site: Path):
                 if not (page.parent / target).exists() and page.name != "404.html":
                     missing.append(f"{page.relative_to(site)} → {target}")
     assert missing == []
+
+
+def test_pages_are_plain_markdown():
+    """No admonitions, tabs, attributes or icons of one generator; the reference names what mkdocstrings is to show."""
+    special = re.compile(r"^\s*(!!!|\?\?\?|=== \")|^[^`]*\{ ?[:.#][\w-]|:material-", re.MULTILINE)
+    pages = (ROOT / "docs").rglob("*.md")
+    texts = {page.name: re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL) for page in pages}
+    assert [name for name, text in texts.items() if special.search(text)] == []
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path):
