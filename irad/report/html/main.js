@@ -107,7 +107,8 @@ document.addEventListener("keydown", (event) => {
 function chooseFromAddress() {
   const wanted = Number(/^#L(\d+)$/.exec(location.hash)?.[1]);
   const shown = panes.map(({ stage }) => new Set(stage.lines));
-  const weight = ({ share, saved, perIteration, perCall, active }) => (share ?? 0) * 1e15 + (saved ?? perIteration * 1e6 + perCall) * 1e3 + active.length;
+  const numbers = ({ saved, perIteration, perCall }) => Math.floor((saved ?? perIteration * 1e6 + perCall) / 8); // a flag of a byte does not count
+  const weight = (line) => (line.share ?? 0) * 1e15 + numbers(line) * 1e4 + line.active.length;
   const rank = (line) => [shown.filter((lines) => lines.has(line.number)).length, weight(line)];
   const isAhead = ([panesOf, weightOf], [most, heaviest]) => panesOf > most || (panesOf === most && weightOf > heaviest);
   const best = source.lines.reduce((best, line) => (best === null || isAhead(rank(line), rank(best)) ? line : best), null);
