@@ -29,7 +29,7 @@ Every function that has a derivative by hand, or is known to have none. Written 
 the registry, `irad.rules.ALL`, whose every entry is tested (`tests/rules/test_every_rule.py`); do not edit.
 
 Where no source is given, the formula is textbook calculus or the rule moves numbers without computing.
-[contracts.md](contracts.md) has the conventions that hold for all, [limits.md](limits.md) what has no rule.
+[Contracts](contracts.md) states the conventions that hold for all, [limits](limits.md) what has no rule.
 """
 
 _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (

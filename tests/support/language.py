@@ -293,7 +293,7 @@ def complex_arguments(z, a):
     DATA,
     "complex matrices and their factorisations",
     X[:4].reshape(2, 2) + 0.5j,
-    note="phases of vectors: see limits.md",
+    note="phases of vectors: see Limits",
 )
 @njit
 def complex_matrices(a):

@@ -33,7 +33,7 @@ Everything Numba can compile, and how irad handles it. Written by `scripts/make_
 - **refused**: an error says so before anything runs, with file, line and a way out, which is checked. It may still be
   used where no derivative flows through it.
 
-The conventions at kinks are in [contracts.md](contracts.md), what is refused for whole programs in [limits.md](limits.md).
+[Contracts](contracts.md) states the conventions at kinks, [limits](limits.md) what is refused in whole programs.
 """
 
 
