@@ -71,17 +71,34 @@ def without_source(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
 class IradError(Exception):
     """Root of every error that irad raises on purpose.
 
+    Its text has up to four parts: the problem, the place in your source, the reason and the remedy. Errors can be
+    pickled, so a pool of processes passes them on.
+
     Attributes:
-        problem: one sentence, what is wrong.
-        remedy: what the user can do; alternatives are "(a) … or (b) …".
-        reason: why that is wrong, in terms of Python; None where the problem says it.
-        location: where in the user's source, or None.
-        detail: the operation there, in Python terms, or None.
-        focus: words of the source line to mark, or None.
-        callers: where the function that the location is in was called from, innermost first, if it was inlined.
-        llvm: the LLVM text that is concerned, if it was asked for.
-        instruction: the instruction of the program that is concerned, until the driver has turned it into a location.
-        memory: the memory of the program that is concerned, while it is looked for everything that is wrong.
+        problem: what is wrong, in one sentence.
+        remedy: what to do about it; alternatives are "(a) … or (b) …".
+        reason: why it is wrong, in terms of Python; None where the problem says it.
+        location: the place in your source, with ``file``, ``line`` (from 1) and ``function``; None if there is none.
+        detail: the operation at that place, in terms of Python; None if there is none.
+        focus: the words of the source line that are marked; None if there are none.
+        callers: where the function at that place was called from, innermost first, if it was inlined.
+        llvm: the LLVM instruction concerned; None unless ``IRAD_ERRORS=llvm`` asks for it.
+        instruction: for irad's own use.
+        memory: for irad's own use.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def successor(n):
+        ...     return n + 1
+        >>> try:
+        ...     irad.grad(successor)(3)
+        ... except irad.IradError as error:
+        ...     print(type(error).__name__)
+        ...     print(error.problem)
+        SignatureError
+        argument 0 (n) of successor is an int64, which has no derivative
     """
 
     def __init__(
@@ -141,7 +158,22 @@ def _restored(kind: type[IradError], args: tuple[Any, ...], state: dict[str, Any
 
 
 class ParseError(IradError):
-    """Text that is not LLVM IR as irad knows it; ``line`` and ``column`` count from 1."""
+    """LLVM's text has a construct that irad does not know.
+
+    No version of LLVM that irad supports is known to print such text; please report it with the function.
+
+    Attributes:
+        line: the line in LLVM's text, from 1.
+        column: the column in that line, from 1.
+
+    Examples:
+        >>> from irad.ir.text.parser import parse_module
+        >>> parse_module("define void @f() { ? }")
+        Traceback (most recent call last):
+        ...
+        irad.ParseError: expected an instruction or label, found '?' (line 1, column 20 of the LLVM text)
+        ...
+    """
 
     def __init__(self, problem: str, line: int, column: int) -> None:
         self.line, self.column = line, column
@@ -152,49 +184,165 @@ class ParseError(IradError):
 
 
 class UnsupportedError(IradError):
-    """A construct that irad cannot differentiate."""
+    """The function has a construct that irad cannot differentiate; the location is that of the construct.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def angle(concentration):
+        ...     return np.random.vonmises(0.0, concentration)
+        >>> irad.grad(angle)(2.0)
+        Traceback (most recent call last):
+        ...
+        irad.UnsupportedError: irad knows no derivative of a von Mises draw with respect to its concentration
+        ...
+    """
 
 
 class SignatureError(IradError):
-    """Wrong annotation, argument count, shadow or seed."""
+    """A call does not fit: the arguments, an annotation, a shadow, a cotangent or an option.
+
+    It is raised before the function runs.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def successor(n):
+        ...     return n + 1
+        >>> irad.grad(successor)(3)
+        Traceback (most recent call last):
+        ...
+        irad.SignatureError: argument 0 (n) of successor is an int64, which has no derivative
+        ...
+    """
 
 
 class ActivityError(IradError):
-    """A derivative would be lost: an active value is stored in constant memory, or in memory of unknown origin."""
+    """A derivative would be lost: an active value is stored in memory that is constant or unknown to irad.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x, work):
+        ...     work[0] = x
+        ...     return work[0] * x
+        >>> irad.autodiff(irad.Reverse, square, irad.Active(2.0), irad.Const(np.zeros(1)))
+        Traceback (most recent call last):
+        ...
+        irad.ActivityError: an active value is stored in the memory of argument 'work', which was passed as constant
+        ...
+    """
 
 
 class NoRuleError(UnsupportedError):
-    """A call to a function that has neither a body that irad sees nor a rule."""
+    """The function calls code that irad does not see and that has no rule.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit, types
+        >>> density = types.ExternalFunction("density", types.float64(types.float64))  # of a C library
+        >>> @njit
+        ... def drag(speed):
+        ...     return density(speed) * speed**2
+        >>> irad.grad(drag)(3.0)
+        Traceback (most recent call last):
+        ...
+        irad.NoRuleError: no derivative rule for a call to density
+        ...
+    """
 
 
 class RuleError(IradError):
-    """A rule that contradicts itself or another one."""
+    """A rule that you wrote contradicts itself, another rule, or the function that it is for.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> irad.rules.easy_rule(square, lambda x: 2.0 * x, lambda x: 0.0)
+        Traceback (most recent call last):
+        ...
+        irad.RuleError: square takes 1 argument and is given 2 partial derivatives
+        ...
+    """
 
 
 class PlanError(IradError):
-    """A needed value can be neither saved nor recomputed."""
+    """The reverse sweep needs a value that can be neither saved nor recomputed: a fault of irad's, please report it.
+
+    No program is known to raise it. ``irad.Options(plan="save_all")`` may get around it.
+
+    Examples:
+        >>> import irad
+        >>> issubclass(irad.PlanError, irad.IradError)
+        True
+    """
 
 
 class BackendError(IradError):
-    """Numba cannot compile the function, or LLVM or Numba rejected what irad generated."""
+    """Numba cannot compile the function, or LLVM or Numba rejects the derivative.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def scaled(x):
+        ...     return facter * x
+        >>> irad.grad(scaled)(3.0)
+        Traceback (most recent call last):
+        ...
+        irad.BackendError: Numba cannot compile scaled: there is no name facter
+        ...
+    """
 
 
 class InternalError(IradError):
-    """A fault in irad itself."""
+    """irad met a state that its own code rules out: a fault of irad's, please report it.
+
+    Its traceback is shown in full, unlike that of other errors.
+
+    Examples:
+        >>> import irad
+        >>> print(irad.InternalError("invalid IR in @loss"))  # no program is known to raise it
+        invalid IR in @loss
+          do  report it with the function that caused it
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "report it with the function that caused it")
 
 
 class NonFiniteError(IradError):
-    """Debug mode: a value or a derivative is NaN or infinite. The location is where it began.
+    """With ``Options(debug=True)``: a value or a derivative is NaN or infinite. The location is where that began.
 
     Attributes:
-        sweep: "value" or "derivative": what was being computed when it began; "argument" if it was passed in.
-        result: what is NaN or infinite at the end, in words.
-        operation: what began it, with the values that it was computed from; "" if it was passed in.
-        loops: for each loop around it, outermost first, its place and the number of the iteration, from 0; of a
-            parallel loop the value of its variable.
+        sweep: what was being computed at that place: "value" or "derivative"; "argument" if it was passed in.
+        result: the value or derivative that is NaN or infinite in the end, in words.
+        operation: the operation that first gave NaN or infinity, with its operands; "" if it was passed in.
+        loops: for each loop around that place, outermost first, its location and the number of the iteration, from 0;
+            for a parallel loop, the value of the loop variable.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def root(x):
+        ...     return np.sqrt(x)
+        >>> try:
+        ...     irad.grad(root, options=irad.Options(debug=True))(0.0)
+        ... except irad.NonFiniteError as error:
+        ...     print(error.sweep)
+        ...     print(error.operation)
+        derivative
+        0.5 / 0.0 = inf, in the derivative of sqrt
     """
 
     def __init__(
@@ -215,31 +363,119 @@ class NonFiniteError(IradError):
 
 
 class ChangedBufferError(IradError):
-    """Debug mode: memory that a rule may read in the pullback has changed since the forward sweep."""
+    """With ``Options(debug=True)``: memory that the reverse sweep reads has changed since the forward sweep.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x):
+        ...     return np.sum(x * x)
+        >>> unchanged = irad.ReverseSplit(modified=())  # a promise
+        >>> augmented, reverse = irad.split(unchanged, energy, irad.Duplicated, options=irad.Options(debug=True))
+        >>> x = np.ones(2)
+        >>> tape = augmented(irad.Duplicated(x, np.zeros(2)))
+        >>> x[0] = 5.0
+        >>> reverse(tape)
+        Traceback (most recent call last):
+        ...
+        irad.ChangedBufferError: the argument x was changed between the two sweeps of energy, although modified ...
+    """
 
 
 class ChangedProgramError(IradError):
-    """Numba's machine code of a function computes with other values of globals than the function would now."""
+    """A compiled function computes with old values of its globals, or with an old version of a function it calls.
+
+    Numba freezes both when it compiles. A derivative made now would be that of another program.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def inner(x):
+        ...     return scale * x
+        >>> @njit
+        ... def outer(x):
+        ...     return inner(x) * x
+        >>> scale = 2.0
+        >>> outer(1.5)
+        4.5
+        >>> scale = 3.0
+        >>> inner.recompile()
+        >>> irad.grad(outer)(1.5)
+        Traceback (most recent call last):
+        ...
+        irad.ChangedProgramError: outer was compiled before inner was compiled again, and still calls what that was
+        ...
+    """
 
 
 class TapeLimitError(IradError, MemoryError):
-    """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most."""
+    """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most.
+
+    It is also a `MemoryError`.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def iterated(x, n):
+        ...     for _ in range(n):
+        ...         x = np.sin(x)
+        ...     return x
+        >>> irad.grad(iterated, options=irad.Options(max_tape_bytes=1000))(0.5, 1000)
+        Traceback (most recent call last):
+        ...
+        irad.TapeLimitError: the tape of iterated takes at least ... bytes (...), but max_tape_bytes is 1000 bytes; ...
+    """
 
 
 class UsedTapeError(IradError):
-    """The tape of `irad.split` was reversed already, or is being reversed by another thread."""
+    """The tape of `irad.split` was reversed already, or another thread is reversing it.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> augmented, reverse = irad.split(irad.ReverseSplit, square, irad.Active)
+        >>> tape = augmented(irad.Active(3.0))
+        >>> reverse(tape)
+        (6.0,)
+        >>> reverse(tape)
+        Traceback (most recent call last):
+        ...
+        irad.UsedTapeError: the tape was reversed already
+        ...
+    """
 
 
 class BoundsError(IradError, IndexError):
     """With ``Options(boundscheck=True)``: an index is out of bounds. The location is that of the access.
 
-    Made by compiled code when it raises.
+    It is also an `IndexError`. Compiled code raises it.
 
     Attributes:
-        array: the name of the array, "" where it has none.
-        axis: of the array; -1 where that is not known.
-        index: as it was written, negative ones included.
-        size: how many elements the array has along that axis.
+        array: the name of the array; "" if it has none.
+        axis: the axis of the array, from 0; -1 if it is not known.
+        index: the index as it was written, perhaps negative.
+        size: the number of elements along that axis.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def last(x):
+        ...     return x[x.size]
+        >>> irad.grad(last, options=irad.Options(boundscheck=True))(np.ones(2))
+        Traceback (most recent call last):
+        ...
+        irad.BoundsError: index 2 is out of bounds: x has 2 elements along axis 0
+        ...
     """
 
     def __init__(self, file: str, line: int, function: str, array: str, axis: int, index: int, size: int) -> None:
@@ -257,25 +493,95 @@ class BoundsError(IradError, IndexError):
 
 
 class KernelError(IradError):
-    """A fault of a CUDA kernel, found while it ran on the CPU."""
+    """Root of the faults of CUDA kernels that `irad.cuda.executor` finds while it runs them on the CPU.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def total(x, out):
+        ...     i = cuda.grid(1)
+        ...     if i < x.size:
+        ...         out[0] += x[i]
+        >>> with irad.cuda.executor(races=True):
+        ...     try:
+        ...         total[1, 32](np.ones(2), np.zeros(1))
+        ...     except irad.KernelError as error:
+        ...         print(error.problem)
+        total has a race on element 0 of out
+    """
 
 
 class BarrierError(KernelError):
-    """Threads of a block wait for each other for ever, or wait at different barriers."""
+    """Threads of a block wait for each other for ever, or wait at different barriers.
+
+    Examples:
+        >>> import irad
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def stuck():
+        ...     if cuda.threadIdx.x == 0:
+        ...         cuda.syncthreads()
+        ...     else:
+        ...         cuda.syncwarp()
+        >>> with irad.cuda.executor():
+        ...     stuck[1, 2]()
+        Traceback (most recent call last):
+        ...
+        irad.BarrierError: threads of block (0, 0, 0) of stuck wait for each other for ever
+        ...
+    """
 
 
 class KernelBoundsError(KernelError, IndexError):
-    """A kernel accesses memory that is in none of its arrays."""
+    """With ``irad.cuda.executor(races=True)``: a kernel accesses memory that is in none of its arrays.
+
+    It is also an `IndexError`.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def shift(x):
+        ...     i = cuda.grid(1)
+        ...     x[i] = x[i + 1]
+        >>> with irad.cuda.executor(races=True):
+        ...     shift[1, 2](np.ones(2))
+        Traceback (most recent call last):
+        ...
+        irad.KernelBoundsError: shift accesses memory that is in none of its arrays: element 2 of x, which has 2
+        ...
+    """
 
 
 class RaceError(KernelError):
-    """Two threads access the same memory, at least one writes, and nothing says which is first.
+    """Two threads access the same memory in no defined order, and at least one writes.
+
+    It is raised inside ``irad.cuda.executor(races=True)``. The location is that of the first access.
 
     Attributes:
-        threads: their indices in their blocks.
-        blocks: the indices of these.
-        locations: the lines of the two accesses; None where unknown.
+        threads: the indices (x, y, z) of the two threads in their blocks.
+        blocks: the indices (x, y, z) of these blocks.
+        locations: the lines of the two accesses; None for one that is unknown.
         address: the first byte that both access.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def total(x, out):
+        ...     i = cuda.grid(1)
+        ...     if i < x.size:
+        ...         out[0] += x[i]  # cuda.atomic.add(out, 0, x[i]) would be right
+        >>> with irad.cuda.executor(races=True):
+        ...     try:
+        ...         total[1, 32](np.ones(2), np.zeros(1))
+        ...     except irad.RaceError as error:
+        ...         print(error.threads)
+        ((0, 0, 0), (1, 0, 0))
     """
 
     def __init__(
@@ -295,35 +601,125 @@ class RaceError(KernelError):
 
 
 class TieWarning(UserWarning):
-    """Debug mode: a branch, a minimum or a kink was decided by active values that are equal."""
+    """With ``Options(debug=True)``: two equal active values decided a branch, a minimum or a kink.
+
+    The derivative is that of the side that was taken.
+
+    Examples:
+        >>> import irad
+        >>> import warnings
+        >>> from numba import njit
+        >>> @njit
+        ... def larger(x, y):
+        ...     return max(x, y)
+        >>> with warnings.catch_warnings(action="error"):
+        ...     irad.grad(larger, options=irad.Options(debug=True))(1.0, 1.0)
+        Traceback (most recent call last):
+        ...
+        irad.errors.TieWarning: equal numbers decided a branch: 1.0 > 1.0; the derivative is that of the side ...
+    """
 
 
 class NonFiniteWarning(UserWarning):
-    """A zero cotangent won over an infinite slope, and is zero only because the slope of something else is zero there.
+    """With ``Options(debug=True)``: a derivative is zero only because zero times infinity counts as zero.
 
     If the function is smooth at that point, its derivative may be another number: that of ``(s**(1/3))**3`` at zero is
     one.
+
+    Examples:
+        >>> import irad
+        >>> import warnings
+        >>> from numba import njit
+        >>> @njit
+        ... def identity(s):
+        ...     return (s ** (1 / 3)) ** 3
+        >>> with warnings.catch_warnings(action="error"):
+        ...     irad.grad(identity, options=irad.Options(debug=True))(0.0)
+        Traceback (most recent call last):
+        ...
+        irad.errors.NonFiniteWarning: in a derivative of identity, zero times infinity was taken as zero: ...
     """
 
 
 class ChangedBufferWarning(UserWarning):
-    """Debug mode: an argument was changed between `irad.vjp` and its pullback, which belongs to the old contents."""
+    """With ``Options(debug=True)``: an argument was changed between `irad.vjp` and its pullback.
+
+    The pullback still gives the derivative at the old contents.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> import warnings
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x):
+        ...     return np.sum(x * x)
+        >>> x = np.ones(2)
+        >>> value, pullback = irad.vjp(energy, x, options=irad.Options(debug=True))
+        >>> x[0] = 5.0
+        >>> with warnings.catch_warnings(action="error"):
+        ...     pullback(1.0)
+        Traceback (most recent call last):
+        ...
+        irad.errors.ChangedBufferWarning: the argument x was changed between irad.vjp and the pullback, ...
+    """
 
 
 class IntegrationWarning(UserWarning):
-    """The error of an integral that Python asked for is greater than the tolerances; compiled code raises instead."""
+    """The error of an integral is larger than the tolerances; raised as a `ValueError` in compiled code.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> import warnings
+        >>> from irad.integrate import quad
+        >>> from numba import njit
+        >>> @njit
+        ... def wild(x):
+        ...     return np.sin(1.0 / x) / x
+        >>> with warnings.catch_warnings(action="error"):
+        ...     quad(wild, 0.0, 1.0, limit=2)
+        Traceback (most recent call last):
+        ...
+        irad.errors.IntegrationWarning: an integral is not as precise as epsabs and epsrel say: ...
+    """
 
 
 class UntestedVersionWarning(UserWarning):
-    """irad was not tested with this version of Numba or Python; given once, when irad is first used."""
+    """irad was not tested with this version of Numba or Python; given once, when irad is first used.
+
+    Examples:
+        >>> import irad
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", irad.UntestedVersionWarning)  # after gradients were checked
+        ...     irad.grad(lambda x: x * x)(3.0)
+        6.0
+    """
 
 
 class UnsupportedProgram(UnsupportedError):
-    """Several unsupported constructs of one program, listed in ``errors``.
+    """The function has several constructs that irad cannot differentiate.
 
     Attributes:
-        errors: one for each.
-        is_cut: whether the text stops after `MAX_LINES`, since `irad.check` shows the rest.
+        errors: an error for each construct.
+        is_cut: whether the text leaves some out to stay short; `irad.check` shows them all.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit, types
+        >>> density = types.ExternalFunction("density", types.float64(types.float64))  # of a C library
+        >>> viscosity = types.ExternalFunction("viscosity", types.float64(types.float64))
+        >>> @njit
+        ... def drag(speed):
+        ...     return density(speed) * speed**2 + viscosity(speed) * speed
+        >>> try:
+        ...     irad.grad(drag)(3.0)
+        ... except irad.UnsupportedProgram as program:
+        ...     for error in program.errors:
+        ...         print(error.problem)
+        no derivative rule for a call to density
+        no derivative rule for a call to viscosity
     """
 
     def __init__(self, errors: Sequence[IradError]) -> None:
