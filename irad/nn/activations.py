@@ -79,34 +79,65 @@ def _sigmoid(x):
 
 @elementwise
 def sigmoid(x):
-    """1 / (1 + exp(−x)), the logistic function.
+    """The logistic function, ``1 / (1 + exp(-x))``; it does not overflow.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
+        >>> import numpy as np
         >>> irad.nn.sigmoid(0.0)
         0.5
+        >>> irad.nn.sigmoid(np.array([-1000.0, 1000.0]))
+        array([0., 1.])
     """
     return _sigmoid(x)
 
 
 @elementwise
 def hardsigmoid(x):
-    """The straight line (x + 3) / 6, cut off at 0 and 1.
+    """The straight line ``(x + 3) / 6``, clipped to the interval from 0 to 1.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Howard et al.: Searching for MobileNetV3, ICCV 2019.
 
     Examples:
         >>> import irad
         >>> irad.nn.hardsigmoid(1.5)
         0.75
+        >>> irad.nn.hardsigmoid(4.0)
+        1.0
     """
     return 0.0 if x <= -3.0 else (1.0 if x >= 3.0 else (x + 3.0) / 6.0)
 
 
 @elementwise
 def softplus(x):
-    """log(1 + exp x), a smooth `relu`.
+    """A smooth `irad.nn.relu`, ``log(1 + exp(x))``; it does not overflow.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Dugas et al.: Incorporating second-order functional knowledge, NIPS 2000.
 
     Examples:
         >>> import irad
+        >>> round(irad.nn.softplus(0.0), 6)
+        0.693147
         >>> irad.nn.softplus(1000.0)
         1000.0
     """
@@ -115,7 +146,13 @@ def softplus(x):
 
 @elementwise
 def logsigmoid(x):
-    """The logarithm of `sigmoid`.
+    """The logarithm of `irad.nn.sigmoid`, exact also where the sigmoid rounds to zero.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
@@ -129,41 +166,73 @@ def logsigmoid(x):
 def tanh(x):
     """The hyperbolic tangent.
 
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
     Examples:
         >>> import irad
+        >>> import numpy as np
         >>> irad.nn.tanh(0.0)
         0.0
+        >>> irad.nn.tanh(np.array([-100.0, 100.0]))
+        array([-1.,  1.])
     """
     return math.tanh(x)
 
 
 @elementwise
 def hardtanh(x):
-    """x, cut off at −1 and 1.
+    """``x``, clipped to the interval from -1 to 1.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
-        >>> irad.nn.hardtanh(2.0)
-        1.0
+        >>> import numpy as np
+        >>> irad.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
+        array([-1. ,  0.5,  1. ])
     """
     return -1.0 if x <= -1.0 else (1.0 if x >= 1.0 else x)
 
 
 @elementwise
 def relu(x):
-    """``x`` where that is positive, else 0. The derivative at 0 is 0.
+    """``x`` if it is positive, otherwise 0. The derivative at 0 is 0.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Nair, Hinton: Rectified linear units, ICML 2010.
 
     Examples:
         >>> import irad
-        >>> irad.nn.relu(-2.0)
-        0.0
+        >>> import numpy as np
+        >>> irad.nn.relu(np.array([-2.0, 3.0]))
+        array([0., 3.])
     """
     return 0.0 if x <= 0.0 else x
 
 
 @elementwise
 def relu6(x):
-    """`relu`, cut off at 6.
+    """`irad.nn.relu`, clipped to at most 6.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
@@ -175,144 +244,275 @@ def relu6(x):
 
 @elementwise
 def leakyrelu(x, a=0.01):
-    """``x`` where that is positive, else a·x.
+    """``x`` if it is positive, otherwise ``a * x``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: the slope for negative numbers.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Maas et al.: Rectifier nonlinearities improve acoustic models, ICML 2013.
 
     Examples:
         >>> import irad
         >>> irad.nn.leakyrelu(-2.0)
         -0.02
+        >>> irad.nn.leakyrelu(-2.0, 0.5)
+        -1.0
     """
     return x if x > 0.0 else a * x
 
 
 @elementwise
 def rrelu(x, a=0.125, b=1.0 / 3.0):
-    """``x`` where that is positive, else x times a slope that is drawn evenly between a and b.
+    """``x`` if it is positive, otherwise ``x`` times a random slope, drawn uniformly for each element.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: the smallest slope.
+        b: the largest slope.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Xu et al.: Empirical evaluation of rectified activations, 2015.
 
     Examples:
         >>> import irad
         >>> irad.nn.rrelu(2.0)
         2.0
+        >>> -1.0 / 3.0 <= irad.nn.rrelu(-1.0) <= -0.125
+        True
     """
     return x if x > 0.0 else np.random.uniform(a, b) * x
 
 
 @elementwise
 def trelu(x, a=1.0):
-    """``x`` where that is more than a, else 0.
+    """``x`` if it is greater than ``a``, otherwise 0.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: the threshold.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Konda et al.: Zero-bias autoencoders, ICLR 2015.
 
     Examples:
         >>> import irad
-        >>> irad.nn.trelu(0.5)
-        0.0
+        >>> import numpy as np
+        >>> irad.nn.trelu(np.array([0.5, 2.0]))
+        array([0., 2.])
     """
     return 0.0 if x <= a else x
 
 
 @elementwise
 def elu(x, a=1.0):
-    """``x`` where that is positive, else a·(exp x − 1).
+    """``x`` if it is positive, otherwise ``a * (exp(x) - 1)``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: minus the limit for large negative numbers.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Clevert et al.: Exponential linear units, ICLR 2016.
 
     Examples:
         >>> import irad
         >>> irad.nn.elu(2.0)
         2.0
+        >>> round(irad.nn.elu(-1.0), 6)
+        -0.632121
     """
     return x if x > 0.0 else a * math.expm1(x)
 
 
 @elementwise
 def celu(x, a=1.0):
-    """``x`` where that is positive, else a·(exp(x / a) − 1).
+    """``x`` if it is positive, otherwise ``a * (exp(x / a) - 1)``: its derivative has no jump at 0.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: minus the limit for large negative numbers.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Barron: Continuously differentiable exponential linear units, 2017.
 
     Examples:
         >>> import irad
         >>> irad.nn.celu(2.0)
         2.0
+        >>> round(irad.nn.celu(-1.0, 2.0), 6)
+        -0.786939
     """
     return x if x > 0.0 else a * math.expm1(x / a)
 
 
 @elementwise
 def selu(x):
-    """`elu`, scaled such that layers keep mean 0 and variance 1 (Klambauer et al. 2017).
+    """`irad.nn.elu` with constants for which layers keep mean 0 and variance 1.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Klambauer et al.: Self-normalizing neural networks, NIPS 2017.
 
     Examples:
         >>> import irad
         >>> irad.nn.selu(0.0)
         0.0
+        >>> round(irad.nn.selu(1.0), 6)
+        1.050701
     """
     return _SELU * (x if x > 0.0 else _SELU_SLOPE * math.expm1(x))
 
 
 @elementwise
 def swish(x):
-    """``x`` · sigmoid x, also known as silu.
+    """``x * sigmoid(x)``, also called SiLU.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Ramachandran et al.: Searching for activation functions, 2017.
 
     Examples:
         >>> import irad
         >>> irad.nn.swish(0.0)
         0.0
+        >>> round(irad.nn.swish(1.0), 6)
+        0.731059
     """
     return x * _sigmoid(x)
 
 
 @elementwise
 def hardswish(x):
-    """``x`` · hardsigmoid x.
+    """``x * hardsigmoid(x)``, an approximation of `irad.nn.swish`.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Howard et al.: Searching for MobileNetV3, ICCV 2019.
 
     Examples:
         >>> import irad
         >>> irad.nn.hardswish(3.0)
         3.0
+        >>> irad.nn.hardswish(-3.0)
+        0.0
     """
     return 0.0 if x <= -3.0 else (x if x >= 3.0 else x * (x + 3.0) / 6.0)
 
 
 @elementwise
 def gelu_tanh(x):
-    """``x`` · Φ(x), with an approximation of the normal distribution Φ by tanh.
+    """``x`` times the normal distribution function at ``x``, which is approximated with a hyperbolic tangent.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Hendrycks, Gimpel: Gaussian error linear units, 2016.
 
     Examples:
         >>> import irad
-        >>> irad.nn.gelu_tanh(0.0)
-        0.0
+        >>> round(irad.nn.gelu_tanh(1.0), 6)
+        0.841192
     """
     return x * _sigmoid(2.0 * _GELU * (x + 0.044715 * x * x * x))
 
 
 @elementwise
 def gelu_erf(x):
-    """``x`` · Φ(x), where Φ is the normal distribution.
+    """``x`` times the normal distribution function at ``x``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Hendrycks, Gimpel: Gaussian error linear units, 2016.
 
     Examples:
         >>> import irad
-        >>> irad.nn.gelu_erf(0.0)
-        0.0
+        >>> round(irad.nn.gelu_erf(1.0), 6)
+        0.841345
     """
     return 0.5 * x * (1.0 + math.erf(x * math.sqrt(0.5)))
 
 
 @elementwise
 def gelu_sigmoid(x):
-    """``x`` · sigmoid(1.702 x), a coarse approximation of `gelu_erf`.
+    """``x * sigmoid(1.702 * x)``, a coarse approximation of `irad.nn.gelu_erf`.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Hendrycks, Gimpel: Gaussian error linear units, 2016.
 
     Examples:
         >>> import irad
-        >>> irad.nn.gelu_sigmoid(0.0)
-        0.0
+        >>> round(irad.nn.gelu_sigmoid(1.0), 6)
+        0.845796
     """
     return x * _sigmoid(1.702 * x)
 
 
 @elementwise
 def mish(x):
-    """``x`` · tanh(softplus x).
+    """``x * tanh(softplus(x))``; it does not overflow.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Misra: Mish, a self regularized non-monotonic activation function, BMVC 2020.
 
     Examples:
         >>> import irad
         >>> irad.nn.mish(0.0)
         0.0
+        >>> round(irad.nn.mish(1.0), 6)
+        0.865098
     """
     if x > 0.0:
         power = math.exp(-x)
@@ -324,19 +524,36 @@ def mish(x):
 
 @elementwise
 def lisht(x):
-    """``x`` · tanh x.
+    """``x * tanh(x)``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
+
+    Source:
+        Roy et al.: LiSHT, 2019.
 
     Examples:
         >>> import irad
         >>> irad.nn.lisht(0.0)
         0.0
+        >>> round(irad.nn.lisht(-1.0), 6)
+        0.761594
     """
     return x * math.tanh(x)
 
 
 @elementwise
 def softsign(x):
-    """``x`` / (1 + |x|).
+    """``x / (1 + abs(x))``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
@@ -348,12 +565,20 @@ def softsign(x):
 
 @elementwise
 def logcosh(x):
-    """``log`` cosh x.
+    """``log(cosh(x))``; it does not overflow.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
         >>> irad.nn.logcosh(0.0)
         0.0
+        >>> round(irad.nn.logcosh(1000.0), 6)
+        999.306853
     """
     if x > 0.0:
         return x + math.log1p(math.exp(-2.0 * x)) - _LOG2
@@ -362,24 +587,40 @@ def logcosh(x):
 
 @elementwise
 def tanhshrink(x):
-    """``x`` − tanh x.
+    """``x - tanh(x)``.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
         >>> irad.nn.tanhshrink(0.0)
         0.0
+        >>> round(irad.nn.tanhshrink(1.0), 6)
+        0.238406
     """
     return x - math.tanh(x)
 
 
 @elementwise
 def softshrink(x, a=0.5):
-    """``x`` moved by a towards 0, where it stays if it is nearer than that.
+    """``x`` moved towards 0 by ``a``, and 0 if it is nearer to 0 than that.
+
+    Args:
+        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        a: how far numbers are moved, at least 0.
+
+    Returns:
+        A number for a number; for an array, a new array of the same shape.
 
     Examples:
         >>> import irad
-        >>> irad.nn.softshrink(2.0)
-        1.5
+        >>> import numpy as np
+        >>> irad.nn.softshrink(np.array([-2.0, 0.25, 2.0]))
+        array([-1.5,  0. ,  1.5])
     """
     return 0.0 if -a <= x <= a else (x - a if x > 0.0 else x + a)
 
@@ -389,15 +630,22 @@ def softshrink(x, a=0.5):
 
 @njit
 def bias_act(f: Callable[..., float], x: Array, b: Array) -> Array:
-    """f(x + b), computed in one pass, where ``b`` has an element for each channel.
+    """An activation of ``x + b``, with a bias for each channel, in one pass.
 
     Args:
         f: an activation, such as `irad.nn.relu`, or a compiled function of a number.
-        x: (batch, channels, …).
-        b: (channels,).
+        x: an array of shape (batch, channels, …).
+        b: the biases, of shape (channels,).
+
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        ValueError: the number of biases is not the number of channels.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.bias_act(irad.nn.relu, np.zeros((1, 2)), np.array([-1.0, 1.0]))
         array([[0., 1.]])
     """
@@ -416,14 +664,24 @@ def bias_act(f: Callable[..., float], x: Array, b: Array) -> Array:
 
 @njit
 def glu(x: Array, axis: int = -1) -> Array:
-    """The first half of an array along an axis, times the `sigmoid` of the second half.
+    """A gated linear unit: the first half of an array along an axis, times the `irad.nn.sigmoid` of the second half.
 
     Args:
-        x: any number of axes.
+        x: an array with any number of axes.
         axis: the axis that is halved; its size is even.
 
+    Returns:
+        A new array, half as long along ``axis``.
+
+    Raises:
+        ValueError: the size of the axis is odd.
+
+    Source:
+        Dauphin et al.: Language modeling with gated convolutional networks, ICML 2017.
+
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.glu(np.array([4.0, 6.0, 0.0, 0.0]))
         array([2., 3.])
     """
