@@ -285,24 +285,33 @@ def dot_product_attention(
     causal: bool = False,
     scale: float | None = None,
 ) -> Array:
-    """Means of values, with weights softmax(scale · q · kᵀ + bias).
+    """Scaled dot-product attention: means of values with the weights ``softmax(scale * q @ k.T + bias)``.
 
-    Memory grows with the number of tokens, not with its square, for derivatives too.
+    Memory is proportional to the number of tokens, not to its square; for derivatives, too.
 
     Args:
-        q: queries, (batch, heads, queries, size).
-        k: keys, (batch, heads, keys, size).
-        v: values, (batch, heads, keys, any size).
-        bias: is added to the scores; (batch, heads, queries, keys), where each of the first three may be 1; or None.
-        mask: booleans of such a shape: whether the query sees the key; or None.
-        causal: whether query i sees keys 0 to i only.
-        scale: factor of the scores; 1 / √size unless given.
+        q: queries of shape (batch, heads, queries, size).
+        k: keys of shape (batch, heads, keys, size).
+        v: values of shape (batch, heads, keys, any size).
+        bias: summands of the scores, of shape (batch, heads, queries, keys), where each of the first three may be 1;
+            None for zeros.
+        mask: booleans of such a shape, true where the query sees the key; None if all keys are seen.
+        causal: whether query i sees only the keys 0 to i.
+        scale: factor of the scores; by default ``1 / sqrt(size)``.
 
     Returns:
-        (batch, heads, queries, size of a value); zeros for queries that see no key.
+        A new array of shape (batch, heads, queries, size of a value); zeros for queries that see no key.
+
+    Raises:
+        ValueError: the shapes do not fit each other.
+        SignatureError: the mask does not hold booleans.
+
+    Source:
+        Vaswani et al.: Attention is all you need, NIPS 2017; in blocks as in Dao et al.: FlashAttention, NeurIPS 2022.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> q, k = np.zeros((1, 1, 2, 1)), np.zeros((1, 1, 2, 1))
         >>> irad.nn.dot_product_attention(q, k, np.array([[[[1.0], [3.0]]]]), causal=True).ravel()
         array([1., 2.])

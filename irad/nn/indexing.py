@@ -29,17 +29,18 @@ def gather(src: Array, idx: Array) -> Array:
     """Rows of an array, as ``src[idx]``.
 
     Args:
-        src: (n, …).
-        idx: integers from 0 to n − 1, of any shape; repeated ones are allowed.
+        src: an array of shape (n, …).
+        idx: integers from 0 to n - 1, in an array of any shape; they may repeat.
 
     Returns:
-        An array of shape ``idx.shape + src.shape[1:]``.
+        A new array of shape ``idx.shape + src.shape[1:]``.
 
     Raises:
         IndexError: an index is out of range; the message names it.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.gather(np.array([1.0, 2.0, 3.0]), np.array([[2, 0], [2, 2]]))
         array([[3., 1.],
                [3., 3.]])
@@ -55,24 +56,26 @@ def gather(src: Array, idx: Array) -> Array:
 
 @njit
 def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
-    """Combines rows of an array that have the same index.
+    """Combines the rows of an array that have the same index.
 
     Args:
-        op: ``"+"``, ``"-"``, ``"*"``, ``"/"``, ``"max"``, ``"min"``, or ``"mean"``. Where several rows are the largest,
-            each has the same part in the derivative.
-        dst: the rows to begin with, (n, …), which stay as they are; or n, for rows of zeros (of ones for products, of
-            infinities for ``"max"`` and ``"min"``). The mean is added to it.
-        src: (m, …).
-        idx: m integers from 0 to n − 1.
+        op: how rows are combined: ``"+"``, ``"-"``, ``"*"``, ``"/"``, ``"max"``, ``"min"`` or ``"mean"``. Rows that are
+            equally large share the derivative in equal parts.
+        dst: initial rows of shape (n, …), which are not changed; or n, for rows of zeros (of ones for products, of
+            infinities for ``"max"`` and ``"min"``). ``"mean"`` adds the mean to them.
+        src: rows of shape (m, …).
+        idx: m integers from 0 to n - 1.
 
     Returns:
-        An array of the shape of ``dst``.
+        A new array of shape (n, …).
 
     Raises:
         IndexError: an index is out of range; the message names it.
+        ValueError: the operation is unknown, or there are not as many rows as indices.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.scatter("+", 3, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]))
         array([5., 0., 2.])
     """

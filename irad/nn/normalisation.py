@@ -29,17 +29,27 @@ from irad.rules import AugmentedReturn, is_active
 def layernorm(
     x: Array, weight: Array | None = None, bias: Array | None = None, axes: int = 1, eps: float = 1e-5
 ) -> Array:
-    """Mean zero and variance one over the last axes of an array, then times a weight and plus a bias.
+    """Shifts and scales the last axes of an array to mean zero and variance one; then applies weight and bias.
 
     Args:
-        x: any number of axes.
-        weight: has the shape of the last axes of ``x``; or None.
-        bias: has the shape of the last axes of ``x``; or None.
-        axes: how many of the last axes are taken together.
-        eps: is added to the variance.
+        x: an array with any number of axes.
+        weight: factors in the shape of the last ``axes`` axes of ``x``; None for ones.
+        bias: summands in the shape of the last ``axes`` axes of ``x``; None for zeros.
+        axes: number of last axes that share a mean and a variance.
+        eps: a small number that is added to the variance.
+
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        ValueError: ``x`` has fewer axes, or a weight or bias does not fit.
+
+    Source:
+        Ba et al.: Layer normalization, 2016.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.layernorm(np.array([[1.0, 3.0], [5.0, 5.0]])).round(3)
         array([[-1.,  1.],
                [ 0.,  0.]])
@@ -61,17 +71,27 @@ def layernorm(
 def groupnorm(
     x: Array, groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Array:
-    """Mean zero and variance one in each sample over groups of channels, then times a weight and plus a bias.
+    """Shifts and scales groups of channels to mean zero and variance one in each sample; then applies weight and bias.
 
     Args:
-        x: (batch, channels, …).
-        groups: how many groups the channels form.
-        weight: (channels,); or None.
-        bias: (channels,); or None.
-        eps: is added to the variance.
+        x: an array of shape (batch, channels, …).
+        groups: number of groups, which divides the number of channels.
+        weight: factors of shape (channels,); None for ones.
+        bias: summands of shape (channels,); None for zeros.
+        eps: a small number that is added to the variance.
+
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        ValueError: the channels cannot be divided into that many groups, or a weight or bias does not fit.
+
+    Source:
+        Wu, He: Group normalization, ECCV 2018.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.groupnorm(np.array([[1.0, 3.0, 7.0, 5.0]]), 2).round(3)
         array([[-1.,  1.,  1., -1.]])
     """
@@ -86,16 +106,26 @@ def groupnorm(
 
 @njit
 def instancenorm(x: Array, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5) -> Array:
-    """Mean zero and variance one in each channel of each sample, then times a weight and plus a bias.
+    """Shifts and scales each channel of each sample to mean zero and variance one; then applies weight and bias.
 
     Args:
-        x: (batch, channels, …).
-        weight: (channels,); or None.
-        bias: (channels,); or None.
-        eps: is added to the variance.
+        x: an array of shape (batch, channels, …).
+        weight: factors of shape (channels,); None for ones.
+        bias: summands of shape (channels,); None for zeros.
+        eps: a small number that is added to the variance.
+
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        ValueError: a weight or bias does not fit.
+
+    Source:
+        Ulyanov et al.: Instance normalization, 2016.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.instancenorm(np.array([[[1.0, 3.0], [7.0, 5.0]]]), bias=np.array([0.0, 10.0])).round(3)
         array([[[-1.,  1.],
                 [11.,  9.]]])
@@ -115,24 +145,33 @@ def batchnorm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Array:
-    """Mean zero and variance one in each channel over the batch and space, then times a weight and plus a bias.
+    """Shifts and scales channels to mean zero and variance one over batch and space; then applies weight and bias.
 
     Args:
-        x: (batch, channels, …).
-        running_mean: (channels,): takes the place of the mean unless in training, and moves towards it in training;
-            such moves carry no derivative. None for neither.
-        running_var: (channels,): the same for the variance; moves towards the unbiased one.
-        weight: (channels,); or None.
-        bias: (channels,); or None.
-        training: whether mean and variance are those of ``x``, as they are without running ones.
-        momentum: how far the running ones move: 1 for all the way.
-        eps: is added to the variance.
+        x: an array of shape (batch, channels, …).
+        running_mean: means of shape (channels,). In training they are updated in place, without a derivative; otherwise
+            they are used instead of the means of ``x``. None for neither.
+        running_var: variances of shape (channels,), used in the same way and updated with unbiased variances; None
+            beside ``running_mean`` for ones.
+        weight: factors of shape (channels,); None for ones.
+        bias: summands of shape (channels,); None for zeros.
+        training: whether mean and variance are those of ``x``; without running ones they always are.
+        momentum: share of the new mean and variance in the running ones, from 0 to 1.
+        eps: a small number that is added to the variance.
+
+    Returns:
+        A new array of the shape of ``x``.
 
     Raises:
-        ValueError: in training, a channel has fewer than two elements.
+        ValueError: in training, a channel has fewer than two elements; or a weight, bias or running array does not fit.
+        SignatureError: in training, the running arrays do not hold floats.
+
+    Source:
+        Ioffe, Szegedy: Batch normalization, ICML 2015.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> mean, var = np.zeros(1), np.ones(1)
         >>> irad.nn.batchnorm(np.array([[2.0], [4.0]]), mean, var, training=True).round(3).tolist(), mean, var
         ([[-1.0], [1.0]], array([0.3]), array([1.1]))

@@ -21,19 +21,25 @@ from irad.rules import AugmentedReturn, is_active
 
 @njit
 def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
-    """The largest element of each window.
+    """The largest element of each window of an image.
 
-    Where several elements are the largest, they have equal parts in the derivative. A window without an element of the
-    image is an error.
+    Elements that are equally large share the derivative in equal parts.
 
     Args:
-        x: (batch, channels, …) with one, two or three axes of space.
-        k: size of the windows: an integer, or one for each axis of space.
-        stride: distance between windows; that size unless given.
-        pad: elements around the image: an integer, one for each axis, or two for each axis, before and after it.
+        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        k: size of the windows in elements: an integer, or one for each axis of space.
+        stride: distance between windows in elements; by default their size.
+        pad: padding in elements: an integer, one for each axis, or two for each axis, before and after it.
+
+    Returns:
+        A new array of shape (batch, channels, …) with an element for each window.
+
+    Raises:
+        ValueError: a window has no element of the image, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.maxpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
         array([[[3., 5.]]])
     """
@@ -48,16 +54,23 @@ def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 
 
 @njit
 def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
-    """The mean of each window, zeros of the padding included.
+    """The mean of each window of an image, in which padding counts as zero.
 
     Args:
-        x: as of `maxpool`.
-        k: as of `maxpool`.
-        stride: as of `maxpool`.
-        pad: as of `maxpool`.
+        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        k: size of the windows in elements: an integer, or one for each axis of space.
+        stride: distance between windows in elements; by default their size.
+        pad: padding in elements: an integer, one for each axis, or two for each axis, before and after it.
+
+    Returns:
+        A new array of shape (batch, channels, …) with an element for each window.
+
+    Raises:
+        ValueError: a window does not fit, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.meanpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
         array([[[2. , 3.5]]])
     """
@@ -73,17 +86,26 @@ def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting =
 
 @njit
 def lpnormpool(x: Array, p: float, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
-    """The p-norm of each window, (Σ |x|^p)^(1/p). Where a window is zero throughout, its derivative counts as zero.
+    """The p-norm of each window of an image, ``sum(abs(x) ** p) ** (1 / p)``.
+
+    The derivative is zero where a window is zero throughout.
 
     Args:
-        x: as of `maxpool`.
-        k: as of `maxpool`.
-        stride: as of `maxpool`.
-        pad: as of `maxpool`.
-        p: positive.
+        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        p: the exponent, positive.
+        k: size of the windows in elements: an integer, or one for each axis of space.
+        stride: distance between windows in elements; by default their size.
+        pad: padding in elements: an integer, one for each axis, or two for each axis, before and after it.
+
+    Returns:
+        A new array of shape (batch, channels, …) with an element for each window.
+
+    Raises:
+        ValueError: ``p`` is not positive, a window does not fit, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.lpnormpool(np.array([[[3.0, 4.0, 0.0, 0.0]]]), 2.0, 2)
         array([[[5., 0.]]])
     """

@@ -89,19 +89,23 @@ def _emit(context, builder, signature, arguments):
 
 @njit
 def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """Products of matrices: ``out[i] = a[i] @ b[i]``.
+    """Products of many matrices at once: ``out[i] = a[i] @ b[i]``.
 
     Args:
-        a: matrices of shape (batch, m, k); one matrix for all products if batch is 1.
-        b: matrices of shape (batch, k, n); one matrix for all products if batch is 1.
-        transpose_a: whether the matrices of ``a`` are transposed: (batch, k, m).
-        transpose_b: whether those of ``b`` are.
+        a: matrices of shape (batch, m, k); one matrix for all products if its batch is 1.
+        b: matrices of shape (batch, k, n); one matrix for all products if its batch is 1.
+        transpose_a: whether ``a`` holds the transposed matrices, (batch, k, m).
+        transpose_b: whether ``b`` holds the transposed matrices, (batch, n, k).
 
     Returns:
-        Matrices of shape (batch, m, n).
+        New matrices of shape (batch, m, n).
+
+    Raises:
+        ValueError: the sizes do not fit each other.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> a, b = np.ones((4, 2, 3)), np.ones((1, 5, 3))
         >>> irad.nn.batched_mul(a, b, transpose_b=True).shape
         (4, 2, 5)

@@ -14,19 +14,29 @@ from irad.rules import AugmentedReturn, in_lanes, is_active
 
 @njit
 def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False) -> Array:
-    """Zero with probability p, and otherwise the element divided by 1 − p.
+    """Sets each element to zero with probability p, and divides the others by ``1 - p``.
 
-    Random numbers are those of ``np.random`` in compiled code, so ``np.random.seed``, called in compiled code, makes
-    them the same again. There is no derivative with respect to ``p``, on which the expected value does not depend.
+    Random numbers come from ``np.random`` in compiled code: ``np.random.seed``, called in compiled code, makes them
+    repeatable. There is no derivative with respect to ``p``, on which the expected value does not depend.
 
     Args:
-        x: any number of axes.
-        p: from 0 to 1.
-        training: otherwise the elements stay as they are.
-        per_channel: whether the channels of (batch, channels, …) are dropped as a whole.
+        x: an array with any number of axes.
+        p: the probability, from 0 to 1.
+        training: whether elements are dropped at all.
+        per_channel: whether each channel of an array of shape (batch, channels, …) is dropped or kept as a whole.
+
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        ValueError: ``p`` is not between 0 and 1.
+
+    Source:
+        Srivastava et al.: Dropout, JMLR 15 (2014) 1929-1958.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> sorted(set(irad.nn.dropout(np.ones(100), 0.75).tolist()))
         [0.0, 4.0]
     """

@@ -23,14 +23,21 @@ from irad.rules import AugmentedReturn, is_active
 
 @njit
 def softmax(x: Array, axis: int = -1) -> Array:
-    """``exp`` x, divided by its sum along an axis.
+    """The exponentials of an array, divided by their sum along an axis; they do not overflow.
 
     Args:
-        x: any number of axes.
+        x: an array with any number of axes.
         axis: the axis along which the result adds up to one.
 
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        IndexError: the array has no such axis.
+
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.softmax(np.log(np.array([[1.0, 3.0], [2.0, 2.0]])), axis=1).round(6)
         array([[0.25, 0.75],
                [0.5 , 0.5 ]])
@@ -41,14 +48,21 @@ def softmax(x: Array, axis: int = -1) -> Array:
 
 @njit
 def logsoftmax(x: Array, axis: int = -1) -> Array:
-    """The logarithm of `softmax`, computed without it.
+    """The logarithm of `irad.nn.softmax`, exact also where the softmax rounds to zero.
 
     Args:
-        x: any number of axes.
+        x: an array with any number of axes.
         axis: the axis along which the exponentials of the result add up to one.
 
+    Returns:
+        A new array of the shape of ``x``.
+
+    Raises:
+        IndexError: the array has no such axis.
+
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.logsoftmax(np.array([0.0, 1000.0]))
         array([-1000.,     0.])
     """
@@ -58,14 +72,21 @@ def logsoftmax(x: Array, axis: int = -1) -> Array:
 
 @njit
 def logsumexp(x: Array, axis: int = -1) -> Array:
-    """The logarithm of the sum of exp x along an axis, which stays with size one.
+    """The logarithm of the sum of the exponentials along an axis; it does not overflow.
 
     Args:
-        x: any number of axes.
+        x: an array with any number of axes.
         axis: the axis of the sum.
 
+    Returns:
+        A new array with as many axes as ``x``, and size one along ``axis``.
+
+    Raises:
+        IndexError: the array has no such axis.
+
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.logsumexp(np.array([[1000.0, 1000.0]]), axis=1).round(6)
         array([[1000.693147]])
     """

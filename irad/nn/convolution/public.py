@@ -95,20 +95,24 @@ def conv(
     """Convolution of images with filters.
 
     Args:
-        x: (batch, channels, …) with one, two or three axes of space.
-        w: (filters, channels / groups, …).
-        stride: distance between outputs: an integer, or one for each axis of space.
-        pad: zeros around the image: an integer, one for each axis, or two for each axis, before and after it.
+        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        w: filters of shape (filters, channels / groups, …).
+        stride: distance between outputs in elements: an integer, or one for each axis of space.
+        pad: zeros around the images: an integer, one for each axis, or two for each axis, before and after it.
         dilation: distance between the elements of a filter: an integer, or one for each axis.
-        groups: how many groups the channels form; each filter sees one of them.
-        flipped: whether filters are applied as they stand, which is called cross-correlation; that is what PyTorch
-            does. Otherwise they are flipped along the axes of space, as the definition of a convolution says.
+        groups: number of groups of channels; each filter sees one group.
+        flipped: whether filters are applied as they are stored (cross-correlation, as in PyTorch). Otherwise they are
+            flipped along the axes of space, as the definition of a convolution says.
 
     Returns:
-        (batch, filters, …).
+        A new array of shape (batch, filters, …).
+
+    Raises:
+        ValueError: the shapes do not fit each other, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> x, w = np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.array([[[1.0, -1.0]]])
         >>> irad.nn.conv(x, w)
         array([[[1., 1., 1.]]])
@@ -136,23 +140,27 @@ def conv_data(
     groups: int = 1,
     flipped: bool = False,
 ) -> Array:
-    """The adjoint of `conv` as a function of its images, also known as transposed convolution.
+    """The adjoint of `irad.nn.conv` with respect to its images, also known as transposed convolution.
 
     Args:
-        y: what `conv` returns, or a cotangent of that.
-        w: the filters.
-        shape: that of the images.
-        stride: that of the convolution.
-        pad: that of the convolution.
-        dilation: that of the convolution.
-        groups: that of the convolution.
-        flipped: that of the convolution.
+        y: the result of a convolution, or a cotangent of it.
+        w: filters of the convolution.
+        shape: shape of its images: (batch, channels, …).
+        stride: stride of the convolution.
+        pad: padding of the convolution.
+        dilation: dilation of the convolution.
+        groups: groups of the convolution.
+        flipped: whether the convolution applies filters as they are stored.
 
     Returns:
-        An array of that shape.
+        A new array of that shape.
+
+    Raises:
+        ValueError: ``y`` does not have the shape that the convolution gives.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.conv_data(np.array([[[1.0, 10.0]]]), np.array([[[2.0, 3.0]]]), (1, 1, 4), stride=2, flipped=True)
         array([[[ 2.,  3., 20., 30.]]])
     """
@@ -179,23 +187,27 @@ def conv_filter(
     groups: int = 1,
     flipped: bool = False,
 ) -> Array:
-    """The adjoint of `conv` as a function of its filters.
+    """The adjoint of `irad.nn.conv` with respect to its filters.
 
     Args:
-        x: the images.
-        y: what `conv` returns, or a cotangent of that.
-        shape: that of the filters.
-        stride: that of the convolution.
-        pad: that of the convolution.
-        dilation: that of the convolution.
-        groups: that of the convolution.
-        flipped: that of the convolution.
+        x: images of the convolution.
+        y: the result of the convolution, or a cotangent of it.
+        shape: shape of its filters: (filters, channels / groups, …).
+        stride: stride of the convolution.
+        pad: padding of the convolution.
+        dilation: dilation of the convolution.
+        groups: groups of the convolution.
+        flipped: whether the convolution applies filters as they are stored.
 
     Returns:
-        An array of that shape.
+        A new array of that shape.
+
+    Raises:
+        ValueError: ``y`` does not have the shape that the convolution gives.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> x, y = np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 10.0]]])
         >>> irad.nn.conv_filter(x, y, (1, 1, 2), flipped=True)
         array([[[21., 32.]]])
@@ -219,18 +231,22 @@ def depthwiseconv(
     """Convolution of each channel with filters of its own.
 
     Args:
-        x: (batch, channels, …).
-        w: (channels · multiplier, 1, …): ``multiplier`` filters for each channel.
-        stride: as of `conv`.
-        pad: as of `conv`.
-        dilation: as of `conv`.
-        flipped: as of `conv`.
+        x: images of shape (batch, channels, …).
+        w: filters of shape (channels * multiplier, 1, …): ``multiplier`` filters for each channel.
+        stride: distance between outputs, as in `irad.nn.conv`.
+        pad: zeros around the images, as in `irad.nn.conv`.
+        dilation: distance between the elements of a filter, as in `irad.nn.conv`.
+        flipped: whether filters are applied as they are stored, as in `irad.nn.conv`.
 
     Returns:
-        (batch, channels · multiplier, …).
+        A new array of shape (batch, channels * multiplier, …).
+
+    Raises:
+        ValueError: the shapes do not fit each other, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.depthwiseconv(np.ones((1, 2, 3)), np.array([[[1.0, 1.0]], [[2.0, 2.0]]])).tolist()
         [[[2.0, 2.0], [4.0, 4.0]]]
     """

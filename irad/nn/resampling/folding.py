@@ -19,21 +19,25 @@ from irad.nn.shapes import Array, add_to
 def unfold(
     x: Array, k: Setting, stride: Setting = 1, pad: Setting = 0, dilation: Setting = 1, flipped: bool = True
 ) -> Array:
-    """The windows of images, each as a column: what `conv` multiplies by its filters.
+    """The windows of images, each as a column: the matrix that `irad.nn.conv` multiplies by its filters.
 
     Args:
-        x: (batch, channels, …) with one, two or three axes of space.
-        k: size of the windows: an integer, or one for each axis of space.
-        stride: as of `conv`.
-        pad: as of `conv`.
-        dilation: as of `conv`.
-        flipped: whether windows stay as they are, as for cross-correlation, or are reversed.
+        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        k: size of the windows in elements: an integer, or one for each axis of space.
+        stride: distance between windows: an integer, or one for each axis.
+        pad: padding around the images: an integer, one for each axis, or two for each axis, before and after it.
+        dilation: distance between the elements of a window: an integer, or one for each axis.
+        flipped: whether windows are stored as they are, as for cross-correlation; otherwise they are stored reversed.
 
     Returns:
-        (batch, channels · elements of a window, windows).
+        A new array of shape (batch, channels * elements of a window, windows).
+
+    Raises:
+        ValueError: a window does not fit, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.unfold(np.array([[[1.0, 2.0, 3.0, 4.0]]]), 2)
         array([[[1., 2., 3.],
                 [2., 3., 4.]]])
@@ -57,22 +61,26 @@ def fold(
     dilation: Setting = 1,
     flipped: bool = True,
 ) -> Array:
-    """Images from their windows: the transpose of `unfold`. What several windows share is their sum.
+    """Images, summed up from their windows: the transpose of `irad.nn.unfold`.
 
     Args:
-        y: (batch, channels · elements of a window, windows).
-        shape: that of the images: (batch, channels, …).
-        k: as of `unfold`.
-        stride: as of `unfold`.
-        pad: as of `unfold`.
-        dilation: as of `unfold`.
-        flipped: as of `unfold`.
+        y: windows of shape (batch, channels * elements of a window, windows).
+        shape: shape of the images: (batch, channels, …).
+        k: size of the windows in elements: an integer, or one for each axis of space.
+        stride: distance between windows: an integer, or one for each axis.
+        pad: padding around the images: an integer, one for each axis, or two for each axis, before and after it.
+        dilation: distance between the elements of a window: an integer, or one for each axis.
+        flipped: whether windows are stored as they are; otherwise they are stored reversed.
 
     Returns:
-        An array of that shape.
+        New images of that shape; elements that windows share are the sum of their values there.
+
+    Raises:
+        ValueError: ``y`` does not have as many or as large windows as these images.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.fold(np.array([[[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]]), (1, 1, 4), 2)
         array([[[1., 4., 6., 4.]]])
     """
@@ -91,17 +99,24 @@ def fold(
 
 @njit
 def pixel_shuffle(x: Array, r: int) -> Array:
-    """Images that are r times larger, made of r × r channels each.
+    """Images that are r times larger along each axis of space, each block made of r**d channels (d axes of space).
 
     Args:
-        x: (batch, channels · rᵈ, …) with one to three axes of space, d of them.
-        r: the factor.
+        x: images of shape (batch, channels * r**d, …) with one to three axes of space.
+        r: the factor, a positive integer.
 
     Returns:
-        (batch, channels, …), each axis of space r times as long.
+        New images of shape (batch, channels, …), each axis of space r times as long.
+
+    Raises:
+        ValueError: the factor is not positive, or the channels are not a multiple of r**d.
+
+    Source:
+        Shi et al.: Real-time single image and video super-resolution, CVPR 2016.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pixel_shuffle(np.arange(4.0).reshape(1, 4, 1, 1), 2)
         array([[[[0., 1.],
                  [2., 3.]]]])
@@ -119,17 +134,21 @@ def pixel_shuffle(x: Array, r: int) -> Array:
 
 @njit
 def pixel_unshuffle(x: Array, r: int) -> Array:
-    """The inverse of `pixel_shuffle`: images that are r times smaller, with more channels.
+    """Images that are r times smaller, with more channels: the inverse of `irad.nn.pixel_shuffle`.
 
     Args:
-        x: (batch, channels, …) with one to three axes of space, whose sizes are multiples of r.
-        r: the factor.
+        x: images of shape (batch, channels, …) with one to three axes of space, whose sizes are multiples of r.
+        r: the factor, a positive integer.
 
     Returns:
-        (batch, channels · rᵈ, …), d the number of axes of space.
+        New images of shape (batch, channels * r**d, …), where d is the number of axes of space.
+
+    Raises:
+        ValueError: the factor is not positive, or a size is not a multiple of it.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pixel_unshuffle(np.arange(4.0).reshape(1, 1, 2, 2), 2).ravel()
         array([0., 1., 2., 3.])
     """

@@ -123,24 +123,31 @@ _SLACK = 1e-9  # a quarter turn leaves the first row in the image, in spite of r
 def grid_sample(
     x: Array, grid: Array, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True
 ) -> Array:
-    """Images at given points, linear between their elements.
+    """Images, interpolated at given points.
 
     Args:
-        x: (batch, channels, height, width), or (batch, channels, depth, height, width).
-        grid: (batch, …, 2) or (batch, …, 3), with as many axes as ``x``: points (x, y) or (x, y, z), x along the
-            width; −1 and 1 are the ends of the image. NaN lies outside.
+        x: images of shape (batch, channels, height, width) or (batch, channels, depth, height, width).
+        grid: points of shape (batch, …, 2) or (batch, …, 3), with as many axes as ``x``: (x, y) or (x, y, z), with x
+            along the width; -1 and 1 are the ends of the image. NaN lies outside.
         mode: ``"bilinear"``, or ``"nearest"`` for the nearest element, whose derivative with respect to the grid is
             zero.
-        padding_mode: beyond the ends, ``"zeros"``; ``"border"``, the elements there, whose derivative with respect to
-            the grid is zero; or ``"reflection"``, the image as mirrors at both ends show it.
-        align_corners: whether the ends are the middles of the first and last elements, or their outer edges
-            (PyTorch's default).
+        padding_mode: what lies beyond the ends: ``"zeros"``; ``"border"`` for the elements at the ends, whose
+            derivative with respect to the grid is zero; or ``"reflection"`` for the image mirrored at both ends.
+        align_corners: whether the ends are the centres of the first and last elements; otherwise they are their outer
+            edges (PyTorch's default).
 
     Returns:
-        (batch, channels, …) with the shape of the grid in space.
+        A new array of shape (batch, channels, …), with the shape of the grid in space.
+
+    Raises:
+        ValueError: the shapes do not fit each other, or a mode is unknown.
+
+    Source:
+        Jaderberg et al.: Spatial transformer networks, NIPS 2015.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> x = np.array([[[[1.0, 2.0], [3.0, 4.0]]]])
         >>> irad.nn.grid_sample(x, np.array([[[[0.0, -1.0], [0.0, 0.0], [1.0, 1.0]]]]))
         array([[[[1.5, 2.5, 4. ]]]])
@@ -167,20 +174,26 @@ def grid_sample(
 def imrotate(
     x: Array, theta: float, method: str = "bilinear", rotation_center: tuple[float, float] | None = None
 ) -> Array:
-    """Images turned clockwise by an angle.
+    """Images, turned clockwise by an angle.
 
     Args:
-        x: (batch, channels, height, width).
-        theta: the angle in radians; it may have a derivative, too.
+        x: images of shape (batch, channels, height, width).
+        theta: the angle in radians; it may be differentiated with respect to.
         method: ``"bilinear"`` or ``"nearest"``.
-        rotation_center: row and column that stay in their place; the middle, or the element after it, unless given.
+        rotation_center: row and column of the point that stays in place; by default the middle, or the element after
+            it.
 
     Returns:
-        Images of the same shape. As in NNlib, what comes from outside is zero, or from between two elements of which
-        one is outside.
+        New images of the same shape. As in NNlib, elements that come from outside the image are zero, and so are those
+        from between two elements of which one is outside.
+
+    Raises:
+        ValueError: the images have another number of axes, or the method is unknown.
 
     Examples:
-        >>> import irad, math, numpy as np
+        >>> import irad
+        >>> import math
+        >>> import numpy as np
         >>> x = np.zeros((1, 1, 3, 3))
         >>> x[0, 0, 0, 1] = 1.0
         >>> irad.nn.imrotate(x, math.radians(45)).round(3)[0, 0]

@@ -20,12 +20,20 @@ def pad_zeros(x: Array, pad: int | tuple[int, ...]) -> Array:
     """An array with zeros around it.
 
     Args:
-        x: any number of axes.
-        pad: elements before and after: an integer for all axes of space, which follow batch and channels; or before and
-            after each of the last axes, as (before, after), (before, after, before, after), ….
+        x: an array with any number of axes.
+        pad: number of elements: one integer for both ends of every axis of space, which follow batch and channels; or
+            the numbers before and after each of the last axes, as ``(before, after)``, ``(before, after, before,
+            after)`` and so on.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number is negative.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_zeros(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([0., 1., 2., 3., 0., 0.])
     """
@@ -34,15 +42,22 @@ def pad_zeros(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 @njit
 def pad_constant(x: Array, pad: int | tuple[int, ...], constant: float = 0.0) -> Array:
-    """An array with a number around it.
+    """An array with a constant around it.
 
     Args:
-        x: any number of axes.
-        pad: as of `pad_zeros`.
-        constant: the number.
+        x: an array with any number of axes.
+        pad: number of elements, as in `irad.nn.pad_zeros`.
+        constant: the value of the new elements.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number of elements is negative.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_constant(np.array([[1.0, 2.0]]), (0, 1, 1, 0), 8.0)
         array([[8., 1., 2.],
                [8., 8., 8.]])
@@ -52,14 +67,21 @@ def pad_constant(x: Array, pad: int | tuple[int, ...], constant: float = 0.0) ->
 
 @njit
 def pad_repeat(x: Array, pad: int | tuple[int, ...]) -> Array:
-    """An array with its first and last elements repeated beyond its ends.
+    """An array whose first and last elements are repeated beyond its ends.
 
     Args:
-        x: any number of axes.
-        pad: as of `pad_zeros`.
+        x: an array with any number of axes.
+        pad: number of elements, as in `irad.nn.pad_zeros`.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number of elements is negative, or there is no element to repeat.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_repeat(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([1., 1., 2., 3., 3., 3.])
     """
@@ -68,14 +90,21 @@ def pad_repeat(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 @njit
 def pad_reflect(x: Array, pad: int | tuple[int, ...]) -> Array:
-    """An array with mirrors in the middle of its first and last elements, which are not repeated.
+    """An array, mirrored at the centres of its first and last elements, which are not repeated.
 
     Args:
-        x: any number of axes; each is larger than its padding.
-        pad: as of `pad_zeros`.
+        x: an array with any number of axes; each is longer than its padding.
+        pad: number of elements, as in `irad.nn.pad_zeros`.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number of elements is negative, or not smaller than the axis.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_reflect(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([2., 1., 2., 3., 2., 1.])
     """
@@ -84,14 +113,21 @@ def pad_reflect(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 @njit
 def pad_symmetric(x: Array, pad: int | tuple[int, ...]) -> Array:
-    """An array with mirrors at its ends, so that its first and last elements are repeated.
+    """An array, mirrored at its ends, so that its first and last elements are repeated.
 
     Args:
-        x: any number of axes; each is at least as large as its padding.
-        pad: as of `pad_zeros`.
+        x: an array with any number of axes; each is at least as long as its padding.
+        pad: number of elements, as in `irad.nn.pad_zeros`.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number of elements is negative, or larger than the axis.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_symmetric(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([1., 1., 2., 3., 3., 2.])
     """
@@ -100,14 +136,21 @@ def pad_symmetric(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 @njit
 def pad_circular(x: Array, pad: int | tuple[int, ...]) -> Array:
-    """An array that continues periodically.
+    """An array, continued periodically beyond its ends.
 
     Args:
-        x: any number of axes; each is at least as large as its padding.
-        pad: as of `pad_zeros`.
+        x: an array with any number of axes; each is at least as long as its padding.
+        pad: number of elements, as in `irad.nn.pad_zeros`.
+
+    Returns:
+        A new, larger array.
+
+    Raises:
+        ValueError: a number of elements is negative, or larger than the axis.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.pad_circular(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([3., 1., 2., 3., 1., 2.])
     """

@@ -19,15 +19,22 @@ def upsample_nearest(
     scale: float | tuple[float, ...] | None = None,
     size: int | tuple[int, ...] | None = None,
 ) -> Array:
-    """Images of another size, each element that of the old image which lies there.
+    """Images of another size, in which each element is the nearest one of the old image.
 
     Args:
-        x: (batch, channels, …) with any number of axes of space.
-        scale: how much larger: a number, or one for each axis of space. Sizes are rounded down.
-        size: or the new size: an integer, or one for each axis of space.
+        x: images of shape (batch, channels, …) with one to three axes of space.
+        scale: ratio of the new size to the old: a number, or one for each axis of space. Sizes are rounded down.
+        size: the new size instead: an integer, or one for each axis of space.
+
+    Returns:
+        New images of shape (batch, channels, …).
+
+    Raises:
+        ValueError: a new size is not positive, or an old one is zero.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.upsample_nearest(np.array([[[1.0, 2.0]]]), 2)
         array([[[1., 1., 2., 2.]]])
     """
@@ -41,20 +48,27 @@ def upsample_linear(
     size: int | tuple[int, ...] | None = None,
     align_corners: bool = True,
 ) -> Array:
-    """Images of another size, linear between the elements of the old one.
+    """Images of another size, interpolated linearly between the elements of the old ones.
 
-    Ratios are those of sizes, also where ``scale`` times a size is not an integer, as in PyTorch with
+    Where ``scale`` times a size is not an integer, positions follow the ratio of the sizes, as in PyTorch with
     ``recompute_scale_factor``.
 
     Args:
-        x: (batch, channels, …) with any number of axes of space.
-        scale: as of `upsample_nearest`.
-        size: as of `upsample_nearest`.
-        align_corners: whether the first and last elements stay in their places. Otherwise elements are cells, and
-            images are constant beyond the middles of the first and last (PyTorch's default).
+        x: images of shape (batch, channels, …) with one to three axes of space.
+        scale: ratio of the new size to the old: a number, or one for each axis of space. Sizes are rounded down.
+        size: the new size instead: an integer, or one for each axis of space.
+        align_corners: whether the first and last elements stay in place. Otherwise elements are cells, and images are
+            constant beyond the centres of the first and last cells (PyTorch's default).
+
+    Returns:
+        New images of shape (batch, channels, …).
+
+    Raises:
+        ValueError: a new size is not positive, or an old one is zero.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> x = np.array([[[0.0, 2.0]]])
         >>> irad.nn.upsample_linear(x, size=5)
         array([[[0. , 0.5, 1. , 1.5, 2. ]]])
@@ -71,16 +85,23 @@ def upsample_bilinear(
     size: int | tuple[int, ...] | None = None,
     align_corners: bool = True,
 ) -> Array:
-    """`upsample_linear` of images with two axes of space.
+    """`irad.nn.upsample_linear` for images with two axes of space.
 
     Args:
-        x: (batch, channels, height, width).
-        scale: as of `upsample_nearest`.
-        size: as of `upsample_nearest`.
-        align_corners: as of `upsample_linear`.
+        x: images of shape (batch, channels, height, width).
+        scale: ratio of the new size to the old: a number, or a pair. Sizes are rounded down.
+        size: the new size instead: an integer, or a pair.
+        align_corners: whether the corners stay in place, as in `irad.nn.upsample_linear`.
+
+    Returns:
+        New images of shape (batch, channels, height, width).
+
+    Raises:
+        ValueError: the images have another number of axes, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.upsample_bilinear(np.array([[[[0.0, 2.0], [2.0, 4.0]]]]), size=3)[0, 0]
         array([[0., 1., 2.],
                [1., 2., 3.],
@@ -98,16 +119,23 @@ def upsample_trilinear(
     size: int | tuple[int, ...] | None = None,
     align_corners: bool = True,
 ) -> Array:
-    """`upsample_linear` of images with three axes of space.
+    """`irad.nn.upsample_linear` for images with three axes of space.
 
     Args:
-        x: (batch, channels, depth, height, width).
-        scale: as of `upsample_nearest`.
-        size: as of `upsample_nearest`.
-        align_corners: as of `upsample_linear`.
+        x: images of shape (batch, channels, depth, height, width).
+        scale: ratio of the new size to the old: a number, or three. Sizes are rounded down.
+        size: the new size instead: an integer, or three.
+        align_corners: whether the corners stay in place, as in `irad.nn.upsample_linear`.
+
+    Returns:
+        New images of shape (batch, channels, depth, height, width).
+
+    Raises:
+        ValueError: the images have another number of axes, or a size is not positive.
 
     Examples:
-        >>> import irad, numpy as np
+        >>> import irad
+        >>> import numpy as np
         >>> irad.nn.upsample_trilinear(np.arange(8.0).reshape(1, 1, 2, 2, 2), size=(1, 3, 2))[0, 0, 0]
         array([[0., 1.],
                [1., 2.],

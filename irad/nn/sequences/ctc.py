@@ -28,24 +28,30 @@ from irad.rules import AugmentedReturn, is_active
 def ctc_loss(
     x: Array, labels: Array, lengths: Array | None = None, label_lengths: Array | None = None, blank: int = -1
 ) -> Array:
-    """Minus the logarithm of the probability of each sequence of labels: connectionist temporal classification.
+    """Connectionist temporal classification: minus the logarithm of the probability of each sequence of labels.
 
     Args:
-        x: (batch, time, classes), before the softmax; logarithms of probabilities stay as they are.
-        labels: (batch, longest), integers from 0 to classes − 1, none of them the blank.
-        lengths: how much of the time belongs to each sample; all unless given.
-        label_lengths: how many labels each sample has, perhaps none; all unless given.
-        blank: the class that stands for no label; the last, as in NNlib, unless given.
+        x: scores before the softmax, of shape (batch, time, classes); logarithms of probabilities stay as they are.
+        labels: labels of shape (batch, longest): integers from 0 to classes - 1, none of them the blank.
+        lengths: number of times of each sample; by default all.
+        label_lengths: number of labels of each sample, perhaps zero; by default all.
+        blank: the class that stands for no label; by default the last, as in NNlib.
 
     Returns:
-        One loss for each sample: infinity, with derivative zero, where there is not time enough for the labels.
+        A new array with a loss for each sample: infinity, with derivative zero, where there is too little time for the
+        labels.
 
     Raises:
         IndexError: a label is out of range or blank.
+        ValueError: the shapes do not fit each other.
+
+    Source:
+        Graves et al.: Connectionist temporal classification, ICML 2006.
 
     Examples:
-        >>> import irad, numpy as np
-        >>> irad.nn.ctc_loss(np.zeros((1, 2, 3)), np.array([[0]])).round(6)  # of 9 pairs: a a, a blank, blank a
+        >>> import irad
+        >>> import numpy as np
+        >>> irad.nn.ctc_loss(np.zeros((1, 2, 3)), np.array([[0]])).round(6)  # 3 of 9 paths: a a, a blank, blank a
         array([1.098612])
     """
     x = floats("ctc_loss", x)

@@ -26,24 +26,32 @@ def stft(
     center: bool = True,
     normalized: bool = False,
 ) -> Array:
-    """The spectra of short overlapping parts of signals. It needs rocket-fft: ``pip install rocket-fft``.
+    """The spectra of short overlapping parts of signals: the short-time Fourier transform, as in PyTorch.
+
+    It needs rocket-fft: ``pip install rocket-fft``.
 
     Args:
-        x: signals along the last axis, (…, time).
-        n_fft: the length of a part.
-        hop_length: from one part to the next; a quarter of ``n_fft`` unless given.
-        window: what parts are multiplied by, of ``n_fft`` elements, or fewer with zeros on both sides; nothing unless
-            given.
-        center: whether signals go on beyond their ends as if reflected there, so that part k has time k · hop_length in
-            its middle.
+        x: signals of shape (…, time).
+        n_fft: length of a part, in samples.
+        hop_length: distance between parts, in samples; by default a quarter of ``n_fft``.
+        window: factors for each part: ``n_fft`` elements, or fewer, which get zeros on both sides; by default ones.
+        center: whether signals are continued beyond their ends by reflection, so that part k is centred on the time
+            ``k * hop_length``.
         normalized: whether spectra are divided by the square root of ``n_fft``.
 
     Returns:
-        Complex numbers, (…, n_fft // 2 + 1, parts), as in PyTorch.
+        A new array of complex numbers of shape (…, n_fft // 2 + 1, parts).
+
+    Raises:
+        ValueError: ``n_fft`` or ``hop_length`` is not positive, or the window is too long.
+
+    Source:
+        Allen, Rabiner: A unified approach to short-time Fourier analysis, Proc. IEEE 65 (1977) 1558-1564.
 
     Examples:
-        >>> import irad, numpy as np
-        >>> irad.nn.stft(np.ones(8), 4, 4, center=False).real  # doctest: +SKIP
+        >>> import irad
+        >>> import numpy as np
+        >>> irad.nn.stft(np.ones(8), 4, 4, center=False).real
         array([[4., 4.],
                [0., 0.],
                [0., 0.]])
@@ -70,27 +78,31 @@ def istft(
     normalized: bool = False,
     original_length: int | None = None,
 ) -> Array:
-    """The signals whose `stft` comes closest to given spectra, in the sense of least squares, as in PyTorch.
+    """The signals whose `irad.nn.stft` is closest to given spectra in the least-squares sense, as in PyTorch.
 
     Args:
-        y: (…, n_fft // 2 + 1, parts), complex.
-        n_fft: as of `stft`.
-        hop_length: as of `stft`.
-        window: as of `stft`.
-        center: as of `stft`.
-        normalized: as of `stft`.
-        original_length: that of the signals; unless given, as much as the parts cover.
+        y: spectra of shape (…, n_fft // 2 + 1, parts), complex.
+        n_fft: length of a part, as in `irad.nn.stft`.
+        hop_length: distance between parts, as in `irad.nn.stft`.
+        window: factors for each part, as in `irad.nn.stft`.
+        center: whether signals were continued by reflection, as in `irad.nn.stft`.
+        normalized: whether spectra were divided by the square root of ``n_fft``.
+        original_length: length of the signals in samples; by default as much as the parts cover.
 
     Returns:
-        (…, time).
+        A new array of shape (…, time).
 
     Raises:
-        ValueError: the windows leave out some of that time.
+        ValueError: the windows leave out some of that time, or the shape of ``y`` does not fit.
+
+    Source:
+        Griffin, Lim: Signal estimation from modified short-time Fourier transform, IEEE TASSP 32 (1984) 236-243.
 
     Examples:
-        >>> import irad, numpy as np
-        >>> y = irad.nn.stft(np.arange(8.0), 4)  # doctest: +SKIP
-        >>> irad.nn.istft(y, 4)  # doctest: +SKIP
+        >>> import irad
+        >>> import numpy as np
+        >>> y = irad.nn.stft(np.arange(8.0), 4)
+        >>> irad.nn.istft(y, 4)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
     _require_transforms("istft")
@@ -242,13 +254,20 @@ def _refuse_gap(place):
 
 @njit
 def hamming_window(size: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46) -> Array:
-    """``alpha`` − beta · cos(2πk / n).
+    """The Hamming window, ``alpha - beta * cos(2 * pi * k / n)``.
 
     Args:
-        size: the number of elements; a single one is 1.
-        periodic: whether n is that number, as it should be for spectra; otherwise n is one less, the window symmetric.
-        alpha: the mean of the window.
-        beta: its amplitude.
+        size: number of elements; a single one is 1.
+        periodic: whether ``n`` is that number, as it should be for spectra; otherwise it is one less, and the window is
+            symmetric.
+        alpha: mean of the window.
+        beta: amplitude of the window.
+
+    Returns:
+        A new array of that many float64 numbers.
+
+    Raises:
+        ValueError: the size is negative.
 
     Examples:
         >>> import irad
@@ -267,11 +286,18 @@ def hamming_window(size: int, periodic: bool = True, alpha: float = 0.54, beta: 
 
 @njit
 def hann_window(size: int, periodic: bool = True) -> Array:
-    """(1 − cos(2πk / n)) / 2.
+    """The Hann window, ``(1 - cos(2 * pi * k / n)) / 2``.
 
     Args:
-        size: the number of elements.
-        periodic: as of `hamming_window`.
+        size: number of elements.
+        periodic: whether ``n`` is that number, as it should be for spectra; otherwise it is one less, and the window is
+            symmetric.
+
+    Returns:
+        A new array of that many float64 numbers.
+
+    Raises:
+        ValueError: the size is negative.
 
     Examples:
         >>> import irad
