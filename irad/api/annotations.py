@@ -18,7 +18,13 @@ from irad.message import with_article
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Const(AutodiffAnnotation):
-    """A constant: no derivative with respect to it, and none flows through it.
+    """A constant: there is no derivative with respect to it, and none flows through it.
+
+    An array that is passed as a constant is a promise that no active value is stored in it; see `irad.Cache`.
+    `irad.Constant` is another name for it.
+
+    Args:
+        value: the argument: anything that the function takes.
 
     Examples:
         >>> import irad
@@ -38,10 +44,13 @@ Constant = Const
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cache(AutodiffAnnotation):
-    """Workspace: memory that the function writes before it reads, and whose content matters to nobody else.
+    """Workspace: memory that the function writes before it reads, and whose contents nobody else needs.
 
-    Active values may pass through it; irad makes a shadow for it, and drops it after the call. What it holds before is
-    constant. An array that is passed as `Const`, on the other hand, is a promise that no active value is stored there.
+    Active values may be stored in it: irad creates a shadow for it and releases that after the call. Its contents
+    before the call are constant. An array that is passed as `irad.Const`, by contrast, must not receive active values.
+
+    Args:
+        value: an array, record, list, dictionary or instance, or a tuple of these.
 
     Examples:
         >>> import irad
@@ -63,7 +72,10 @@ class Cache(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Active(AutodiffAnnotation):
-    """A number, or a tuple of numbers; its derivative is returned.
+    """A number, or a tuple of numbers, whose derivative is returned; for reverse mode.
+
+    Args:
+        value: a float or complex number, or a tuple that holds some.
 
     Examples:
         >>> import irad
@@ -80,12 +92,17 @@ class Active(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duplicated(AutodiffAnnotation):
-    """An array, record, list, dictionary or instance, or a tuple of these, with its shadow.
+    """An argument with its shadow: memory of the same structure that holds the derivative.
 
-    In forward mode it may be a number as well, with its tangent. In reverse mode, on entry the shadow holds the
-    cotangent of the array's final contents; on return, that of its initial contents. The derivative of an array that
-    the function only reads is added to its shadow. `irad.data.make_zero` makes shadows of lists, dictionaries and
-    instances; in forward mode they are only read.
+    In reverse mode the shadow holds, on entry, the cotangent of the final contents of the argument; on return, that of
+    the initial contents. If the function only reads the argument, its derivative is added to the shadow. In forward
+    mode the shadow holds the tangent: on entry that of the initial contents, on return that of the final contents.
+
+    Args:
+        value: an array, record, list, dictionary or instance, or a tuple of these; in forward mode also a number.
+        shadow: its shadow, of the same type, shape and strides: of an array, `irad.shadow_like` makes one; of lists,
+            dictionaries and instances, `irad.data.make_zero` does. In forward mode those of lists, dictionaries and
+            instances are only read; the shadow of a number is its tangent.
 
     Examples:
         >>> import irad
@@ -100,7 +117,7 @@ class Duplicated(AutodiffAnnotation):
         >>> x, x_shadow
         (array([1., 4.]), array([2., 4.]))
 
-    In forward mode the shadow holds the tangent of the array: on entry of its initial, on return of its final contents.
+    In forward mode:
 
         >>> x, x_tangent = np.array([1.0, 2.0]), np.ones(2)
         >>> irad.autodiff(irad.Forward, square_all, irad.Duplicated(x, x_tangent))
@@ -114,9 +131,13 @@ class Duplicated(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuplicatedNoNeed(AutodiffAnnotation):
-    """Like `Duplicated`, for an array whose contents the caller does not need afterwards.
+    """An argument with its shadow, as `irad.Duplicated`, whose final contents the caller does not need.
 
-    What the array holds afterwards is unspecified. Functions with a rule need not compute it.
+    The contents are unspecified after the call. The rules of functions need not compute them.
+
+    Args:
+        value: the argument, as in `irad.Duplicated`.
+        shadow: its shadow, as in `irad.Duplicated`.
 
     Examples:
         >>> import irad
@@ -143,7 +164,11 @@ class MixedDuplicated(AutodiffAnnotation):
     """A tuple of floats and arrays, with a shadow of the same structure.
 
     The derivatives of arrays are added to the arrays of the shadow; those of floats are returned. The result has the
-    structure of the value, with the shadow's arrays and the derivatives of the floats.
+    structure of the tuple, with the arrays of the shadow and the derivatives of the floats.
+
+    Args:
+        value: a tuple of numbers and arrays, which may be nested.
+        shadow: a tuple of the same structure; its numbers are not read.
 
     Examples:
         >>> import irad
@@ -164,9 +189,13 @@ class MixedDuplicated(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchDuplicated(AutodiffAnnotation):
-    """Like `Duplicated`, with a tuple of shadows: derivatives in several directions, for one run of the function.
+    """An argument with several shadows: derivatives in several directions, for one run of the function.
 
-    All arguments that are not constant have as many. In reverse mode the shadows must not overlap.
+    All arguments that are not constant have the same number of shadows. In reverse mode the shadows must not overlap.
+
+    Args:
+        value: the argument, as in `irad.Duplicated`.
+        shadow: a tuple of shadows, one for each direction.
 
     Examples:
         >>> import irad
@@ -199,7 +228,11 @@ class BatchDuplicated(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchDuplicatedNoNeed(AutodiffAnnotation):
-    """Like `BatchDuplicated`, for an array whose contents the caller does not need afterwards.
+    """An argument with several shadows, as `irad.BatchDuplicated`, whose final contents the caller does not need.
+
+    Args:
+        value: the argument, as in `irad.Duplicated`.
+        shadow: a tuple of shadows, one for each direction.
 
     Examples:
         >>> import irad
@@ -223,7 +256,13 @@ class BatchDuplicatedNoNeed(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchMixedDuplicated(AutodiffAnnotation):
-    """Like `MixedDuplicated`, with a tuple of shadows, one for each direction; the result has a tuple of derivatives.
+    """A tuple of floats and arrays with several shadows, one for each direction, as `irad.MixedDuplicated` has one.
+
+    The result is a tuple with the derivatives in each direction.
+
+    Args:
+        value: a tuple of numbers and arrays, which may be nested.
+        shadow: a tuple of shadows of the same structure, one for each direction.
 
     Examples:
         >>> import irad
@@ -354,23 +393,23 @@ def width_of(arguments: tuple[Any, ...]) -> int | None:
 
 @public
 def shadow_like(array: Any) -> Any:
-    """A zeroed array with the shape, dtype and strides of ``array``, in memory of its own: for ``irad.Duplicated``.
+    """A new array of zeros with the shape, dtype and strides of another: a shadow for `irad.Duplicated`.
 
-    ``np.zeros_like`` gives contiguous arrays. A shadow has the strides of its primal, so that of a view (sliced,
-    reversed, transposed, broadcast, a sliding window) has to skip what the view skips, and repeat what it repeats.
+    ``np.zeros_like`` gives contiguous arrays, but a shadow has the strides of its array: that of a view (sliced,
+    reversed, transposed, broadcast, a sliding window) skips and repeats elements in the same places.
 
     Args:
         array: a NumPy array of any dtype and strides.
 
     Returns:
-        An array of the same shape, dtype and strides, which can be written to. Its memory takes as many bytes as lie
-        between the first and the last byte of ``array``.
+        A new, writable array of the same shape, dtype and strides. It takes as many bytes as lie between the first and
+        the last byte of ``array``.
 
     Raises:
-        SignatureError: it is not a NumPy array.
+        SignatureError: the argument is not a NumPy array.
 
-    Arrays that share memory and are written to need shadows that share memory alike: make one of the array that they
-    are views of, and take the same views of it.
+    If arrays share memory and are written to, their shadows must share memory in the same way: make a shadow of the
+    array that they are views of, and take the same views of it.
 
     Examples:
         >>> import irad
@@ -411,16 +450,17 @@ _UNCHANGED: Any = object()
 class AutodiffMode:
     """The derivative that `irad.autodiff` or `irad.split` computes.
 
-    Modes are immutable; equal ones are interchangeable, also as keys, and they can be pickled. Calling one gives the
-    mode with other modifiers: ``irad.Reverse(primal=True)`` is ``irad.ReverseWithPrimal``.
+    Modes are immutable. Equal modes are interchangeable, also as keys of dictionaries, and they can be pickled. Calling
+    one gives the mode with other modifiers: ``irad.Reverse(primal=True)`` is `irad.ReverseWithPrimal`.
 
     Attributes:
-        is_forward: whether tangents are carried along, instead of cotangents back.
-        has_primal: whether the value is returned, too.
-        is_split: whether the two sweeps of reverse mode are called separately; then it is a mode of `irad.split`.
-        modified: of a split mode the positions of the arguments whose memory the caller may change between the sweeps,
-            in order; None: any of them.
-        repeatable: of a split mode, whether a tape may be reversed more than once.
+        is_forward: whether tangents are propagated from arguments to results; otherwise cotangents from results to
+            arguments.
+        has_primal: whether the value of the function is returned, too.
+        is_split: whether the two sweeps of reverse mode are called separately, with `irad.split`.
+        modified: for a split mode, the positions of the arguments whose memory the caller may change between the
+            sweeps, in ascending order; None for any of them.
+        repeatable: for a split mode, whether a tape may be reversed more than once.
 
     Examples:
         >>> import irad

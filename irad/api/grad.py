@@ -59,26 +59,30 @@ def grad(
 ) -> Any:
     """The gradient of a function that returns a float.
 
-    The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, in that
-    argument's structure and dtype: a number for a number, an array for an array, a record for a record, a list for a
-    list, a dictionary for a dictionary, a tuple or named tuple for a tuple, an instance for an instance of a jitclass.
-    With respect to a complex number it is d/dRe + i·d/dIm. Parts of a tuple without a derivative (an int, a string,
-    None) become None. All other arguments are constants. Arrays, lists and instances among them may be workspace, in
-    which ``f`` stores values and reads them back: they keep their derivatives.
+    The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, with
+    the structure and dtype of that argument: a number for a number, an array for an array, and in the same way for
+    records, lists, dictionaries, tuples, named tuples and instances of jitclasses. With respect to a complex number it
+    is d/dRe + i·d/dIm. Parts of a tuple without a derivative (an int, a string, None) become None.
+
+    All other arguments are constants. Arrays, lists and instances among them may be workspace, in which ``f`` stores
+    values and reads them back: these keep their derivatives.
 
     Args:
-        f: a function compiled by ``numba.njit`` or ``irad.jit``; a plain Python function, which is compiled like that;
-            or a method of a jitclass instance, whose derivative keeps the instance and treats it as a constant.
+        f: a function compiled by ``numba.njit`` or `irad.jit`; a plain Python function, which is compiled in the same
+            way; or a method of a jitclass instance, whose derivative keeps the instance and treats it as a constant.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(gradient, aux)``.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable; for a tuple of ``argnums`` or ``argnames`` it returns a tuple of gradients.
+        A callable, for Python and compiled code. It returns the gradient in new memory; for a tuple of ``argnums`` or
+        ``argnames``, a tuple of gradients.
 
     Raises:
-        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position; in a call: the
+            argument has no derivative, or ``f`` does not return a float.
+        UnsupportedError: in the first call with such types: irad cannot differentiate something in ``f``.
 
     If arrays overlap and the function writes to one of them, their gradients overlap in the same way: each element of
     memory has one derivative. If nothing is written, each argument has its own partial derivative.
@@ -141,10 +145,22 @@ def value_and_grad(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """The value and the gradient of a function that returns a float; see `grad`.
+    """The value and the gradient of a function that returns a float, in one run.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
+        A callable, for Python and compiled code. It returns ``(value, gradient)``, or ``((value, aux), gradient)`` with
+        ``has_aux``; the gradient is that of `irad.grad`.
+
+    Raises:
+        SignatureError: as in `irad.grad`.
+        UnsupportedError: as in `irad.grad`.
 
     Examples:
         >>> import irad
@@ -167,16 +183,27 @@ def value_and_grad_into(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> CompiledFunction[Concatenate[Any, P], R]:
-    """Like `value_and_grad`, but writes the gradient to arrays that are passed in.
+    """The value of a function that returns a float; its gradient is written to arrays that are passed in.
 
-    The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
-    of the same shape and dtype for an array, a tuple for a tuple, a list, dictionary or instance for one, such as
-    `irad.data.make_zero` makes, and a tuple of these for a tuple of ``argnums``. A float cannot be overwritten: pass an
-    array with one element of its dtype instead. ``out`` must not share memory with the arguments; its previous contents
-    do not matter.
+    The result is called as ``(out, *args)``. ``out`` has the structure of the gradient: an array of the same shape and
+    dtype for an array, a tuple for a tuple, and for a list, dictionary or instance one that `irad.data.make_zero`
+    makes; for a tuple of ``argnums``, a tuple of these. A float cannot be overwritten: pass an array with one element
+    of its dtype instead. ``out`` must not share memory with the arguments; its previous contents do not matter.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable ``(out, *args) -> value``; with ``has_aux`` it returns ``(value, aux)``.
+        A callable ``(out, *args) -> value``, for Python and compiled code; with ``has_aux`` it returns ``(value,
+        aux)``.
+
+    Raises:
+        SignatureError: as in `irad.grad`; in a call: ``out`` does not have the structure of the gradient.
+        UnsupportedError: as in `irad.grad`.
 
     Examples:
         >>> import irad

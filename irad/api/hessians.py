@@ -45,24 +45,25 @@ def hessian(
 ) -> CompiledFunction[P, Any]:
     """All second derivatives of a function that returns a float.
 
-    The result takes the arguments of ``f``. For an array ``argnums`` it is an array of the shape
-    ``(*argument.shape, *argument.shape)``, for a number a number; for several arguments a tuple with a row of blocks
-    for each, mixed derivatives among them. It is the Jacobian of the gradient, of which ``chunk`` columns at a time
-    are computed. Where a few products with vectors will do, `irad.hvp` is much cheaper.
+    The result takes the arguments of ``f``. For an array ``argnums`` it is an array of the shape ``(*argument.shape,
+    *argument.shape)``, for a number a number. For several arguments it is a tuple with a row of blocks for each, which
+    holds the mixed derivatives. It is the Jacobian of the gradient, of which ``chunk`` columns are computed at a time.
+    If a few products with vectors are enough, `irad.hvp` is much cheaper.
 
     Args:
         f: the function, as in `irad.grad`.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
         has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(hessian, aux)``.
-        chunk: how many columns are computed in each run, 8 unless given.
+        chunk: number of columns that each run computes; 8 by default.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable, also in compiled code.
+        A callable, for Python and compiled code, that returns the Hessian in new memory.
 
     Raises:
-        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position; in a call: the
+            argument has no derivative, or ``f`` does not return a float.
 
     Examples:
         >>> import irad
@@ -89,10 +90,10 @@ def hvp(
 ) -> CompiledFunction[..., Any]:
     """The product of the Hessian of a function that returns a float and a vector.
 
-    The result takes the arguments of ``f``, and the vector after the last of those that are differentiated:
-    ``(x, vector, *rest)``, the order in which `scipy.optimize.minimize` calls ``hessp``; ``(x, y, (v, w), *rest)`` for
+    The result takes the arguments of ``f``, with the vector after the last of those that are differentiated: ``(x,
+    vector, *rest)``, the order in which ``scipy.optimize.minimize`` calls ``hessp``; ``(x, y, (v, w), *rest)`` for
     ``argnums=(0, 1)``. The vector has the structure of the argument ``argnums``, as in `irad.pushforward`; so has the
-    product. For several arguments, both are tuples with an entry for each, and the product has mixed derivatives in it.
+    product. For several arguments, both are tuples with an entry for each, and the product includes mixed derivatives.
     It costs a few gradients, whatever the size of the Hessian.
 
     If ``f`` writes to an array among ``argnums``, that array is overwritten, as by ``f``; the vector never is.
@@ -105,10 +106,14 @@ def hvp(
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(x, vector, *rest) -> product``, also in compiled code.
+        A callable ``(x, vector, *rest) -> product``, for Python and compiled code; the product is in new memory.
 
     Raises:
-        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position; in a call: the
+            vector does not have the structure of the argument.
+
+    Source:
+        Pearlmutter: Fast exact multiplication by the Hessian, Neural Computation 6 (1994) 147-160.
 
     Examples:
         >>> import irad
@@ -132,17 +137,17 @@ def hvp_and_grad(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> CompiledFunction[..., Any]:
-    """Like `irad.hvp`, and also returns the gradient.
+    """The product of the Hessian and a vector, as `irad.hvp` computes it, together with the gradient.
 
     Args:
-        f: the function, as in `irad.hvp`.
-        argnums: as in `irad.hvp`.
-        has_aux: as in `irad.hvp`; the result is ``(product, gradient, aux)``.
-        argnames: as in `irad.hvp`.
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; the result is ``(product, gradient, aux)``.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(x, vector, *rest) -> (product, gradient)``, also in compiled code.
+        A callable ``(x, vector, *rest) -> (product, gradient)``, for Python and compiled code; both are in new memory.
 
     Raises:
         SignatureError: as in `irad.hvp`.
@@ -183,13 +188,26 @@ def hessian_into(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """Like `hessian`, but writes the Hessian to arrays that are passed in.
+    """The gradient of a function that returns a float; its Hessian is written to arrays that are passed in.
 
-    The result is called as ``(out, *args)`` and returns the gradient, which is computed on the way. ``out`` is as in
-    `irad.value_and_jacobian_into`: it has the structure of the Hessian, with an array of one element for a number.
+    The result is called as ``(out, *args)``. ``out`` has the structure of the Hessian, with an array of one element in
+    place of a number. Its arrays must not share memory with the arguments or with each other; their previous contents
+    do not matter.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        chunk: number of columns that each run computes; 8 by default.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(out, *args) -> gradient``, also in compiled code; with ``has_aux`` it returns ``(gradient, aux)``.
+        A callable ``(out, *args) -> gradient``, for Python and compiled code; with ``has_aux`` it returns
+        ``(gradient, aux)``.
+
+    Raises:
+        SignatureError: as in `irad.hessian`; in a call: ``out`` does not have the structure of the Hessian.
 
     Examples:
         >>> import irad
@@ -217,14 +235,25 @@ def hvp_into(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """Like `hvp`, but writes the product to arrays that are passed in.
+    """The value of a function; the product of its Hessian and a vector is written to arrays that are passed in.
 
-    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
-    ``f``. ``out`` is as in `irad.value_and_grad_into`, and must not share memory with the vector or the arguments.
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `irad.hvp` takes it. ``out`` has the
+    structure of the argument, as in `irad.value_and_grad_into`, and must not share memory with the vector or the
+    arguments.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(out, x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it returns
+        A callable ``(out, x, vector, *rest) -> value``, for Python and compiled code; with ``has_aux`` it returns
         ``(value, aux)``.
+
+    Raises:
+        SignatureError: as in `irad.hvp`; in a call: ``out`` does not have the structure of the argument.
 
     Examples:
         >>> import irad
@@ -251,15 +280,25 @@ def hvp_and_grad_into(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """Like `hvp_and_grad`, but writes both to arrays that are passed in, and allocates neither.
+    """The value of a function; the product of its Hessian and a vector, and its gradient, are written to arrays.
 
-    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
-    ``f``. ``out`` is a pair: what the product is written to, and what the gradient is, each as in
-    `irad.value_and_grad_into`.
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `irad.hvp` takes it. ``out`` is a pair of
+    destinations, for the product and for the gradient, each as in `irad.value_and_grad_into`. Nothing is allocated for
+    either.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``((product, gradient), x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it
-        returns ``(value, aux)``.
+        A callable ``((product, gradient), x, vector, *rest) -> value``, for Python and compiled code; with ``has_aux``
+        it returns ``(value, aux)``.
+
+    Raises:
+        SignatureError: as in `irad.hvp`; in a call: ``out`` is not such a pair.
 
     Examples:
         >>> import irad

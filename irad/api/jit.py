@@ -117,21 +117,25 @@ def jit(
 
 
 def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
-    """Compiles a function with Numba in nopython mode. The result also has the methods of `Inspectable`.
+    """Compiles a function with Numba in nopython mode; a decorator.
 
     All options of ``numba.njit`` are passed on. The only difference is the default ``error_model="numpy"``: a division
-    by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model prevent
-    vectorisation, in the function and in its derivative. Write ``error_model="python"`` for Numba's own default.
+    by zero gives inf or nan, as in NumPy, and does not raise. The checks of Numba's default, ``error_model="python"``,
+    prevent vectorisation in the function and in its derivative.
 
-    With ``cache=True`` machine code is kept on disk, that of derivatives as well, and recompiled when the
+    With ``cache=True``, machine code is cached on disk, also that of derivatives. It is compiled again when the
     function, a function that it calls, or a value that it reads has changed; see `docs/cache.md`.
 
-    Derivatives do not need this decorator; they work on every ``numba.njit`` function.
+    Derivatives do not need this decorator; they work on every function of ``numba.njit``.
 
     Args:
         function: the function, or a signature as ``numba.njit`` takes it.
         signature: passed on to ``numba.njit``.
         options: passed on to ``numba.njit``.
+
+    Returns:
+        The compiled function, for Python and compiled code; if no function is given, a decorator. Its method
+        ``inspect`` is `irad.inspect` of it; ``inspect_activity``, ``inspect_plan`` and others give one stage as text.
 
     Examples:
         >>> import irad

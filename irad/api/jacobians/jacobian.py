@@ -116,10 +116,25 @@ def value_and_jacobian(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> CompiledFunction[P, Any]:
-    """The value of a function and its Jacobian; see `jacobian`.
+    """The value of a function and its Jacobian, in one run.
+
+    Args:
+        f: the function, as in `irad.jacobian`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        mode: "forward", "reverse" or None, as in `irad.jacobian`.
+        chunk: number of columns or rows that are computed at a time, as in `irad.jacobian`.
+        outputs: positions of arrays that ``f`` writes its results to, as in `irad.jacobian`.
+        holomorphic: the convention for complex functions of complex numbers, as in `irad.jacobian`.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable that returns ``(value, jacobian)``, or ``((value, aux), jacobian)`` with ``has_aux``.
+        A callable that returns ``(value, jacobian)``, or ``((value, aux), jacobian)`` with ``has_aux``; the Jacobian is
+        that of `irad.jacobian`.
+
+    Raises:
+        SignatureError: as in `irad.jacobian`.
 
     Examples:
         >>> import irad
@@ -149,14 +164,28 @@ def value_and_jacobian_into(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """Like `value_and_jacobian`, but writes the Jacobian to arrays that are passed in.
+    """The value of a function; its Jacobian is written to arrays that are passed in.
 
-    The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the Jacobian, with an
-    array of one element in place of a number. Its arrays must not share memory with the arguments, nor with each other;
-    what they hold does not matter.
+    The result is called as ``(out, *args)``. ``out`` has the structure of the Jacobian, with an array of one element in
+    place of a number. Its arrays must not share memory with the arguments or with each other; their previous contents
+    do not matter.
+
+    Args:
+        f: the function, as in `irad.jacobian`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated.
+        mode: "forward", "reverse" or None, as in `irad.jacobian`.
+        chunk: number of columns or rows that are computed at a time, as in `irad.jacobian`.
+        outputs: positions of arrays that ``f`` writes its results to, as in `irad.jacobian`.
+        holomorphic: the convention for complex functions of complex numbers, as in `irad.jacobian`.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A callable ``(out, *args) -> value``; with ``has_aux`` it returns ``(value, aux)``.
+
+    Raises:
+        SignatureError: as in `irad.jacobian`; in a call: ``out`` does not have the structure of the Jacobian.
 
     Examples:
         >>> import irad

@@ -33,9 +33,15 @@ _Value = TypeVar("_Value")
 def stop_gradient(value: _Value) -> _Value:
     """The value as a constant: no derivative flows through it.
 
-    Takes numbers, arrays, and structures of these; what has no derivative, such as an integer, passes. Arrays and
-    lists are copied, in plain calls too, so that the program is the same whether it is differentiated or not. Works in
-    Python and inside compiled code, and in both modes. `ignore_derivatives` is another name for it.
+    It works in Python and in compiled code, and in both modes. `irad.ignore_derivatives` is another name for it.
+
+    Args:
+        value: a number, an array, or a structure of these; parts without a derivative, such as integers, stay as they
+            are.
+
+    Returns:
+        The value. Arrays and lists in it are copies, in plain calls too, so that the program is the same whether it is
+        differentiated or not.
 
     Examples:
         >>> import irad
@@ -53,7 +59,12 @@ ignore_derivatives = stop_gradient
 
 
 def within_autodiff() -> bool:
-    """True if this code is being differentiated; a constant of the compilation. False in Python.
+    """True in code that is being differentiated.
+
+    It is a constant when code is compiled, so only one side of a branch on it is compiled.
+
+    Returns:
+        True in compiled code of which a derivative is made; False in other compiled code and in Python.
 
     Examples:
         >>> import irad
