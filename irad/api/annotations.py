@@ -40,6 +40,13 @@ class Const(AutodiffAnnotation):
 
 
 Constant = Const
+"""Another name for `irad.Const`.
+
+Examples:
+    >>> import irad
+    >>> irad.Constant is irad.Const
+    True
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -559,8 +566,83 @@ def _modified_positions(given: Any) -> tuple[int, ...]:
 
 
 Reverse = AutodiffMode()
+"""Reverse mode: `irad.autodiff` returns derivatives with respect to arguments and adds to shadows.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> irad.autodiff(irad.Reverse, square, irad.Active(3.0))
+    (6.0,)
+"""
 ReverseWithPrimal = Reverse(primal=True)
+"""Reverse mode, with the value of the function: `irad.autodiff` returns ``(derivatives, value)``.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> irad.autodiff(irad.ReverseWithPrimal, square, irad.Active(3.0))
+    ((6.0,), 9.0)
+"""
 ReverseSplit = Reverse(split=True)
+"""Reverse mode for `irad.split`, which makes a callable for each of the two sweeps.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> augmented, reverse = irad.split(irad.ReverseSplit, square, irad.Active)
+    >>> reverse(augmented(irad.Active(3.0)))
+    (6.0,)
+
+Calling it gives the mode with modifiers: ``modified``, the positions of the arguments that may change between the
+sweeps (any by default), and ``repeatable``, whether a tape may be reversed more than once:
+
+    >>> irad.ReverseSplit(modified=(0,), repeatable=True)
+    irad.ReverseSplit(modified=(0,), repeatable=True)
+"""
 ReverseSplitWithPrimal = ReverseSplit(primal=True)
+"""Reverse mode for `irad.split`, with the value of the function: the forward sweep returns ``(tape, value)``.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> augmented, reverse = irad.split(irad.ReverseSplitWithPrimal, square, irad.Active)
+    >>> tape, value = augmented(irad.Active(3.0))
+    >>> value, reverse(tape)
+    (9.0, (6.0,))
+"""
 Forward = AutodiffMode(is_forward=True)
+"""Forward mode: `irad.autodiff` returns the tangent of the value, in the direction that the shadows hold.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> irad.autodiff(irad.Forward, square, irad.Duplicated(3.0, 1.0))
+    6.0
+"""
 ForwardWithPrimal = Forward(primal=True)
+"""Forward mode, with the value of the function: `irad.autodiff` returns ``(tangent, value)``.
+
+Examples:
+    >>> import irad
+    >>> from numba import njit
+    >>> @njit
+    ... def square(x):
+    ...     return x * x
+    >>> irad.autodiff(irad.ForwardWithPrimal, square, irad.Duplicated(3.0, 1.0))
+    (6.0, 9.0)
+"""

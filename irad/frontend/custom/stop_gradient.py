@@ -56,6 +56,13 @@ def stop_gradient(value: _Value) -> _Value:
 
 
 ignore_derivatives = stop_gradient
+"""Another name for `irad.stop_gradient`.
+
+Examples:
+    >>> import irad
+    >>> irad.ignore_derivatives is irad.stop_gradient
+    True
+"""
 
 
 def within_autodiff() -> bool:
