@@ -30,18 +30,22 @@ _C: Final = (
         "text",
         Effects(frozenset({1}), frozenset({0}), result=Origin.ARGUMENT, result_argument=0, writes_no_floats=True),
     ),
-    inactive("strchr strrchr memchr strstr", "a place in text", _INSIDE),
+    inactive("strchr strrchr memchr strstr", "a position in text", _INSIDE),
     inactive("strnlen strspn strcspn atoi atol atoll", "text", Effects(reads=frozenset({0}), other=False)),
     inactive("strcasecmp strncasecmp strcoll", "a comparison", Effects(reads=frozenset({0, 1}), other=False)),
     inactive("isalpha isdigit isspace isalnum isupper islower toupper tolower", "a character", Effects(other=False)),
-    inactive("clock_gettime gettimeofday", "it asks the system, not the arguments", _memory(writes=(0, 1))),
-    inactive("drand48 lrand48 srand srand48 getenv sysconf", "it asks the system, not the arguments"),
+    inactive(
+        "clock_gettime gettimeofday", "the result comes from the system, not from the arguments", _memory(writes=(0, 1))
+    ),
+    inactive(
+        "drand48 lrand48 srand srand48 getenv sysconf", "the result comes from the system, not from the arguments"
+    ),
     inactive(
         "quick_exit _Exit longjmp _longjmp siglongjmp __stack_chk_fail __fortify_fail __chk_fail", "it does not return"
     ),
     inactive("pthread_mutex_lock pthread_mutex_unlock pthread_self", "order among threads"),
     inactive("llvm.stacksave.* llvm.stackrestore.* llvm.stacksave llvm.stackrestore", "the stack pointer"),
-    inactive("llvm.eh.typeid.for llvm.eh.typeid.for.*", "the number of a type", Effects(other=False)),
+    inactive("llvm.eh.typeid.for llvm.eh.typeid.for.*", "the identifier of a type", Effects(other=False)),
 )
 
 _THROW: Final = (
@@ -59,7 +63,7 @@ _CXX: Final = (
     inactive("__cxa_allocate_exception __cxa_begin_catch", "an exception", Effects(result=Origin.FRESH)),
     inactive("__cxa_free_exception __cxa_end_catch __cxa_get_exception_ptr", "an exception"),
     inactive("__cxa_guard_acquire __cxa_guard_release __cxa_guard_abort __cxa_atexit __cxa_thread_atexit",
-             "static variables are made once"),
+             "static variables are initialised once"),
     Inactive(
         ("_ZNSt7__cxx1112basic_stringIc*", "_ZNKSt7__cxx1112basic_stringIc*", "_ZNSs*", "_ZNKSs*"),
         "text",

@@ -156,7 +156,7 @@ _SHUFFLES: Final[tuple[Rule, ...]] = (
     ),
     inactive(
         tuple(f"{SHUFFLE}{kind}.{number}" for kind in _SHUFFLE_KINDS for number in ("i32", "i64")),
-        "an integer that another thread of the warp has",
+        "an integer held by another thread of the warp",
         Effects(),
     ),
 )
@@ -210,7 +210,7 @@ _LINEAR_RULES: Final[tuple[Rule, ...]] = (
         _reverse_linear,
         tangent=_tangent_linear,
     ),
-    inactive(f"{STOP}.f32 {STOP}.f64", "what a rule computes has the derivative that the rule says", PURE),
+    inactive(f"{STOP}.f32 {STOP}.f64", "the derivative of what a rule computes is given by the rule", PURE),
 )
 
 
@@ -309,7 +309,7 @@ _HALVES: Final[tuple[Rule, ...]] = (
         (f"{ROUND_TO_HALF}.f32", f"{ROUND_TO_HALF}.f64"),
         PURE,
         _reverse_half,
-        policy="the slope of the rounding is one",
+        policy="rounding has derivative 1",
         tangent=_tangent_half,
         series=_tangent_half,
     ),
@@ -319,9 +319,9 @@ _HALVES: Final[tuple[Rule, ...]] = (
 # Operations that carry no derivative.
 
 _INACTIVE: Final[tuple[Rule, ...]] = (
-    inactive("irad.cuda.dynamic_shared_size irad.cuda.lanemask.*", "an integer that the launch decides", PURE),
-    inactive("irad.cuda.vote.* irad.cuda.activemask irad.cuda.match.*", "which threads of a warp say so", Effects()),
-    inactive("llvm.nvvm.membar.cta", "an order of accesses within the block; barriers are what the reverse needs"),
+    inactive("irad.cuda.dynamic_shared_size irad.cuda.lanemask.*", "an integer set by the launch", PURE),
+    inactive("irad.cuda.vote.* irad.cuda.activemask irad.cuda.match.*", "a mask of threads of a warp", Effects()),
+    inactive("llvm.nvvm.membar.cta", "orders memory accesses within the block; the reverse sweep needs only barriers"),
     inactive("llvm.nvvm.nanosleep llvm.nvvm.read.ptx.sreg.clock* llvm.nvvm.read.ptx.sreg.globaltimer*", "time"),
 )
 

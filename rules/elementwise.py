@@ -122,8 +122,8 @@ def _next_bessel(kind: str, n: Expr, x: Expr) -> Expr:
 
 
 # Ties of maximum and minimum: what `a if a >= b else b`, to which Numba lowers np.maximum, would give.
-_FIRST = "a tie goes to the first argument; a NaN that is passed over gets nothing"
-_STEP = "zero everywhere, at the steps too"
+_FIRST = "at a tie, 1 for the first argument and 0 for the second; 0 for a NaN that is ignored"
+_STEP = "zero everywhere, including the steps"
 
 RULES: Final[tuple[Rule, ...]] = (
     # powers, exponentials
@@ -136,8 +136,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "pow",
         lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, p, y)),
         on=(_POSITIVE, _REALS),
-        policy="exponent: NaN where the base is negative",
-        kinks="zero, in all orders, where both are 0",
+        policy="with respect to the exponent, NaN if the base is negative",
+        kinks="zero, in all orders, if both are 0",
     ),
     elementwise(
         "powi",
@@ -218,7 +218,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "copysign",
         lambda a, b, y: (sign(a) * apply("copysign", 1.0, y), None),
         on=_REALS,
-        policy="zero where the first argument is 0",
+        policy="zero if the first argument is 0",
     ),
     elementwise("fmax", lambda a, b, y: _larger_first(a, b), on=_REALS, policy=_FIRST),
     elementwise("fmin", lambda a, b, y: _smaller_first(a, b), on=_REALS, policy=_FIRST),
@@ -246,16 +246,16 @@ RULES: Final[tuple[Rule, ...]] = (
         "fmod",
         lambda a, b, y: (1.0, apply("rint", (y - a) / b)),
         on=(_WIDE, _POSITIVE),
-        policy="the quotient counts as constant at its steps",
+        policy="the quotient is treated as constant, including at its steps",
     ),
     elementwise(
         "remainder",
         lambda a, b, y: (1.0, apply("rint", (y - a) / b)),
         on=(_WIDE, _POSITIVE),
-        policy="the quotient counts as constant at its steps",
+        policy="the quotient is treated as constant, including at its steps",
     ),
     elementwise(
-        "nextafter", lambda a, b, y: (1.0, None), on=_REALS, policy="the neighbour moves with the first argument"
+        "nextafter", lambda a, b, y: (1.0, None), on=_REALS, policy="1 for the first argument, 0 for the second"
     ),
     elementwise("ldexp", lambda x, n, y: (apply("ldexp", 1.0, n), None), on=(_REALS, _ORDER)),
     elementwise("identity", lambda x, y: 1.0, on=_REALS),

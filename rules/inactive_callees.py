@@ -35,13 +35,13 @@ _LLVM: Final = (
     ),
     inactive(
         "llvm.fptosi.sat.* llvm.fptoui.sat.* llvm.lrint.* llvm.llrint.* llvm.lround.* llvm.llround.*",
-        "the result is an integer: constant between its steps",
+        "the result is an integer, which is piecewise constant",
         PURE,
     ),
     inactive("llvm.is.fpclass.*", "a truth value", PURE),
     inactive(
         "llvm.is.constant.* llvm.objectsize.* llvm.expect.* llvm.type.test llvm.allow.runtime.check",
-        "a question or a hint to the compiler about integers",
+        "a compile-time query or hint about integers",
         PURE,
     ),
     inactive(
@@ -62,7 +62,7 @@ _C: Final = (
     inactive(
         "lrint lrintf llrint llrintf lround lroundf llround llroundf ilogb ilogbf finite finitef isnan isinf isnanf "
         "isinff __isnan __isinf __finite __fpclassify __fpclassifyf __signbit __signbitf",
-        "the result is an integer: constant between its steps",
+        "the result is an integer, which is piecewise constant",
         PURE,
     ),
     inactive(
@@ -71,7 +71,7 @@ _C: Final = (
         "integer arithmetic",
         PURE,
     ),
-    inactive("numba_fptoui numba_fptouif", "the result is an integer: constant between its steps", PURE),
+    inactive("numba_fptoui numba_fptouif", "the result is an integer, which is piecewise constant", PURE),
     inactive("strlen", "text", _memory(reads=(0,), other=False)),
     inactive("memcmp bcmp strcmp strncmp", "a comparison", _memory(reads=(0, 1), other=False)),
     inactive(
@@ -82,7 +82,7 @@ _C: Final = (
     inactive("snprintf sprintf", "text", _memory(writes=(0,))),
     inactive(
         "clock time getpid sleep usleep sched_yield rand random llvm.readcyclecounter llvm.readsteadycounter",
-        "it asks the system, not the arguments",
+        "the result comes from the system, not from the arguments",
     ),
     inactive("feclearexcept fetestexcept feraiseexcept", "the floating-point status word"),
     inactive("numba_set_fnclex numba_gdb_breakpoint", "debugging"),
@@ -106,7 +106,7 @@ _PYTHON: Final = (
         "numba_create_np_datetime numba_create_np_timedelta numba_recreate_record PyTuple_New PyTuple_Pack "
         "PyTuple_SetItem PyList_New PyList_Append PyList_SetItem PyDict_New _PyDict_NewPresized PyDict_SetItem "
         "PyDict_SetItemString PySet_New PySet_Add",
-        "it makes a Python object, which compiled code only prints or raises",
+        "it creates a Python object, which compiled code only prints or raises",
     ),
     inactive(
         "PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_AsLong PyLong_AsSsize_t PyLong_AsVoidPtr "
@@ -118,7 +118,7 @@ _PYTHON: Final = (
     inactive(
         "PyList_GetItem PyTuple_GetItem PyObject_Str PyObject_Repr PyObject_Type PyUnicode_AsUTF8 PyBytes_AsString "
         "numba_py_type _PyObject_Dump PyImport_ImportModule PyImport_ImportModuleNoBlock PyEval_GetGlobals",
-        "text, types, modules: what stays a Python object",
+        "text, types and modules, which remain Python objects",
     ),
     inactive("PyUnicode_AsUTF8AndSize PyBytes_AsStringAndSize", "text", _memory(writes=(1, 2))),
     inactive("numba_extract_unicode", "text", _memory(writes=(1, 2, 3, 4))),
@@ -138,7 +138,7 @@ _PYTHON: Final = (
 _NUMBA: Final = (
     inactive(
         "numba_get_py_random_state numba_get_np_random_state numba_get_internal_random_state",
-        "the state of the random generator: its draws depend on no argument",
+        "the state of the random generator, which does not depend on the arguments",
     ),
     inactive("numba_rnd_shuffle", "the state of the random generator", _memory(reads=(0,), writes=(0,))),
     inactive("numba_rnd_init", "the state of the random generator", _memory(writes=(0,))),
@@ -157,7 +157,7 @@ _NUMBA: Final = (
     ),
     inactive(
         "numba_list_set_method_table numba_dict_set_method_table",
-        "how references to the elements of a container are counted",
+        "the methods that count references to the elements of a container",
         _memory(reads=(0, 1), writes=(0,)),
     ),
     inactive("numba_list_set_is_mutable", "a flag of a container", _memory(writes=(0,))),
@@ -169,7 +169,7 @@ _NUMBA: Final = (
     ),
     inactive(
         "irad.raise_in_thread",
-        "what an iteration of a parallel loop raises is lost with its thread",
+        "an exception raised in an iteration of a parallel loop is lost with its thread",
     ),
     inactive("get_sched_size", "the schedule of a parallel loop", _memory(reads=(2, 3))),
     inactive(
@@ -221,17 +221,17 @@ _LIBDEVICE: Final = (
         + _directed(
             "double2int double2uint double2ll double2ull float2int float2uint float2ll float2ull",
         ),
-        "the result is an integer: constant between its steps",
+        "the result is an integer, which is piecewise constant",
         PURE,
     ),
     inactive(
         _directed("int2float uint2float ll2float ull2float ll2double ull2double")
         + " __nv_int2double_rn __nv_uint2double_rn __nv_nan __nv_nanf",
-        "a number made from an integer",
+        "a number converted from an integer",
         PURE,
     ),
 )
 
-_OWN = (inactive("irad.stop.f64 irad.stop.f32", "irad.stop_gradient: the number itself, as a constant", PURE),)
+_OWN = (inactive("irad.stop.f64 irad.stop.f32", "irad.stop_gradient: the number, treated as constant", PURE),)
 
 RULES: Final[tuple[Rule, ...]] = (*_LLVM, *_C, *_PYTHON, *_NUMBA, *_LIBDEVICE, *_OWN)

@@ -212,8 +212,8 @@ _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
 
 _POWER_POLICY: Final = (
-    "base 0: with respect to the base the limit for Re b > 1 and b = 1, 0 for b = 0, else NaN; with respect to the "
-    "exponent 0"
+    "base 0: with respect to the base, the limit if Re b > 1 or b = 1, 0 if b = 0, otherwise NaN; with respect to the "
+    "exponent, 0"
 )
 
 

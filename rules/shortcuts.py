@@ -25,11 +25,11 @@ _LN2: Final = math.log(2.0)
 _LN10: Final = math.log(10.0)
 _ANY: Final = Domain(-3.0, 3.0, (0.0, 1.0))
 _BASE: Final = Domain(0.1, 3.0)
-_TEETH: Final = "at a jump, that of the side where the remainder is zero"
-_SIDE: Final = "at 0, that of the side which the sign of the zero tells; where the exponent is 1, zero"
-_SHARES: Final = "½ where both are equal, infinite ones too"
+_TEETH: Final = "at a jump, the derivative on the side where the remainder is zero"
+_SIDE: Final = "at 0, the one-sided derivative on the side given by the sign of the zero; zero if the exponent is 1"
+_SHARES: Final = "½ for each argument if both are equal, even if infinite"
 _CUT: Final = (
-    "on a branch cut, that of the side which the sign of the zero tells; not finite at branch points and poles"
+    "on a branch cut, the derivative on the side given by the sign of the zero; not finite at branch points and poles"
 )
 
 
@@ -137,7 +137,7 @@ def _of_power_value(part: str, partials: Callable[[Pair], tuple[Expr, Expr]]) ->
     return elementwise(f"as_cpow_{part}", formula, on=_ANY, kinks=_OF_ZERO)
 
 
-_OF_ZERO: Final = "base 0: with respect to the exponent 0; with respect to the base 0 where the exponent is 0"
+_OF_ZERO: Final = "base 0: with respect to the exponent, 0; with respect to the base, 0 if the exponent is 0"
 
 
 def _next_sinc(order: int) -> Elementwise:

@@ -29,7 +29,7 @@ from irad.rules.lapack.systems import GILES
 from irad.ruleset.interface import Rule
 
 _NUMPY: Final = "np.linalg.eig"
-_DEFECTIVE: Final = EQUAL + "; no full set of eigenvectors: NaN"
+_DEFECTIVE: Final = EQUAL + "; defective matrix: NaN"
 _REAL, _COMPLEX = "numba_ez_rgeev", "numba_ez_cgeev"
 
 

@@ -239,7 +239,7 @@ RULES: Final[tuple[Rule, ...]] = (
         reads=(4, 6),
         writes=(4, 6, 8, 10),
         source=_GOLUB_PEREYRA,
-        policy="the rank counts as constant: where it is deficient, the derivative along matrices of the same rank; "
-        "NaN where singular values are left out that are not 0",
+        policy="the rank is treated as constant: if it is deficient, the derivative along matrices of the same rank; "
+        "NaN if nonzero singular values are dropped",
     ),
 )

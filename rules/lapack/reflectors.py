@@ -297,7 +297,7 @@ def _ranked(sizes: Sizes) -> Value:
     return sizes.smaller("m", "n")
 
 
-_POLICY: Final = "deficient rank: infinite or NaN; a column that is zero below the diagonal keeps its sign"
+_POLICY: Final = "deficient rank: infinite or NaN; if a column is zero below the diagonal, its sign is constant"
 _A: Final = MatrixShape("m", "n", "lda")
 _GEQRF: Final = Routine(
     "geqrf",

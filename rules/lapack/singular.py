@@ -36,8 +36,8 @@ from irad.ruleset.interface import AugmentedContext, Rule, TangentContext
 _NUMPY: Final = "np.linalg.svd"
 _GESDD: Final = "numba_ez_gesdd"
 _POLICY: Final = (
-    "equal singular values: NaN if cotangents reach their vectors; of the values, that of the vectors LAPACK finds; of "
-    "single vectors beyond the rank of the thin form: NaN"
+    "equal singular values: NaN if cotangents reach their vectors; for the values, the derivative given by the vectors "
+    "that LAPACK returns; for a single vector beyond those of the thin form: NaN"
 )
 _TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposition; Giles 2008"
 

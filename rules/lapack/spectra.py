@@ -23,7 +23,8 @@ from irad.rules.lapack.systems import GILES
 from irad.ruleset.interface import Rule
 
 EQUAL: Final = (
-    "equal eigenvalues: NaN if cotangents reach their vectors; of the values, that of the vectors LAPACK finds"
+    "equal eigenvalues: NaN if cotangents reach their eigenvectors; for the eigenvalues, the derivative given by the "
+    "eigenvectors that LAPACK returns"
 )
 _EVD: Final = "numba_ez_xxxevd"
 

@@ -44,7 +44,7 @@ from irad.ruleset.interface import Rule
 GILES: Final = (
     "Giles 2008, Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 )
-_SINGULAR: Final = "a singular matrix: what the primal raises; slogdet returns constants there, derivative 0"
+_SINGULAR: Final = "singular matrix: raises the primal's exception; slogdet returns constants there, with derivative 0"
 _INDEFINITE: Final = "not positive definite: the primal raises"
 _MURRAY: Final = "Murray 2016, Differentiation of the Cholesky decomposition, arXiv:1602.07527"
 _FACTORISE: Final = "numba_xxgetrf"

@@ -265,9 +265,9 @@ def _wave(m: Expr, phi: Expr) -> Expr:
     return apply("sqrt", 1.0 - m * (sine * sine))
 
 
-_EDGE = "zero with respect to the second argument where the first is 0, even if the logarithm is infinite"
+_EDGE = "zero with respect to the second argument if the first is 0, even if the logarithm is infinite"
 _BOTH_ZERO = "zero where both are 0"
-_BOTH_ZERO_TOO = "zero and one where both are 0"
+_BOTH_ZERO_TOO = "zero and one if both are 0"
 
 RULES: Final[tuple[Rule, ...]] = (
     # logistic, normal distribution, logarithms
@@ -316,7 +316,7 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("stdtrit", lambda v, p, y: (REFUSED, 1.0 / _t_density(v, y)), on=(_SHAPE, _UNIT)),
     elementwise("chndtr", lambda x, df, nc, y: _chndtr(x, df, nc), on=(_POSITIVE, _SHAPE, _SHAPE), also=(2.0,)),
     elementwise("chndtrix", lambda p, df, nc, y: _chndtrix(df, nc, y), on=(_UNIT, _SHAPE, _SHAPE)),
-    elementwise("gammasgn", lambda x, y: None, on=_POSITIVE, policy="zero everywhere, at the steps too"),
+    elementwise("gammasgn", lambda x, y: None, on=_POSITIVE, policy="zero everywhere, including the steps"),
     # Bessel functions: DLMF 10.29.2, 10.29.3
     elementwise("jv", lambda v, x, y: (REFUSED, _jv(v, x)), on=(_ORDER, _POSITIVE)),
     elementwise("yv", lambda v, x, y: (REFUSED, _yv(v, x)), on=(_ORDER, _POSITIVE)),

@@ -97,7 +97,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "voigt_profile",
         lambda x, sigma, gamma, y: _voigt(x, sigma, gamma, y),
         on=(Domain(-3.0, 3.0), Domain(0.3, 2.0), Domain(0.1, 2.0)),
-        kinks="sigma = 0: the Lorentz profile, zero, in all orders, with respect to sigma",
+        kinks="sigma = 0: the Lorentz profile; with respect to sigma, zero in all orders",
         source="DLMF 7.19",
     ),
 )

@@ -10,23 +10,24 @@ from tests.special_points.table import Case
 
 _PAGE: Final = """## Special points
 
-Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
-of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at
-infinity: {points} points of {functions} functions, {derivatives} partial derivatives of first to third order, each in
-reverse mode, forward mode and forward over reverse. Where all sides agree on a number it is that; where they do not, an
-element of the subdifferential; infinite derivatives are infinite; where there is no limit it is 0 or NaN, never another
-number. The conventions where a function is not smooth are in the table.
+`tests/special_points` compares each scalar rule with mpmath at points derived from its declaration: the ends of its
+domain, zeros of either sign, integers, equal arguments, points 1e-9 and 1e-5 to either side of these, large numbers and
+infinity. These are {points} points of {functions} functions and {derivatives} partial derivatives of first to third
+order, each in reverse mode, forward mode and forward over reverse. If the derivatives on all sides of a point agree,
+the derivative must be that number; if they differ, an element of the subdifferential. Infinite derivatives must be
+infinite; if there is no limit, the derivative must be 0 or NaN, never another number. The table gives the conventions
+for points where a function is not smooth.
 
-Every run of the tests has first derivatives, in single precision, too, of all but `owens_t`, `chndtr` and `chndtrix`,
-and second and third ones of rules that branch; the slow tests have the others, not of `voigt_profile`, whose second
-derivatives are refused.
+Every test run covers first derivatives, also in single precision, except those of `owens_t`, `chndtr` and `chndtrix`,
+and second and third derivatives of rules with branches. The slow tests cover the rest, except second derivatives of
+`voigt_profile`, which are refused.
 
-| rule | points | where it is not smooth | not right |
+| rule | points | conventions | wrong |
 | --- | --- | --- | --- |"""
 
 _LISTED: Final = """
-Not right are these derivatives, each of which `tests/special_points/not_right.txt` names; a test fails when one of
-them is right:
+The following derivatives are known to be wrong. `tests/special_points/not_right.txt` lists each of them, and a test
+fails if a listed derivative is right:
 
 """
 

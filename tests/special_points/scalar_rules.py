@@ -215,7 +215,7 @@ def _both_zero(point: Point, order: Order) -> bool:
 def _edge(corner: Point) -> tuple[Convention, ...]:
     """Of x times a logarithm, where x is 0 and the logarithm infinite."""
     return (
-        Convention(lambda p, o: p == corner and o == (0, 1), ZERO, f"{corner}: 0 with respect to the second"),
+        Convention(lambda p, o: p == corner and o == (0, 1), ZERO, f"{corner}: 0 with respect to the second argument"),
         Convention(
             lambda p, o: p == corner and o[1] > 0,
             Demand((*ZERO.intervals, *NOT_FINITE.intervals), nan=True),
@@ -229,16 +229,20 @@ _IN_DEGREES: Final = frozenset({"sindg", "cosdg", "tandg", "cotdg"})
 _CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {
     "hypot": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
     "atan2": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
-    "pow": (Convention(_both_zero, ZERO, "0 to the 0: 0, in all orders"),),
+    "pow": (Convention(_both_zero, ZERO, "base and exponent 0: 0, in all orders"),),
     "huber": (
-        Convention(lambda p, o: _both_zero(p, o) and o == (0, 2), Demand(((1.0, 1.0),)), "both 0: what holds inside"),
+        Convention(
+            lambda p, o: _both_zero(p, o) and o == (0, 2),
+            Demand(((1.0, 1.0),)),
+            "both 0: the derivative of the quadratic part",
+        ),
         Convention(_both_zero, ZERO, ""),
     ),
-    "copysign": (Convention(lambda p, o: p[1] == 0.0 and o == (1, 0), Demand(((-1.0, 1.0),)), "a zero has a sign"),),
+    "copysign": (Convention(lambda p, o: p[1] == 0.0 and o == (1, 0), Demand(((-1.0, 1.0),)), "zeros have a sign"),),
     "rel_entr": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
     "kl_div": (
         Convention(lambda p, o: _both_zero(p, o) and o == (0, 1), Demand(((1.0, 1.0),)), "both 0: 0 and 1"),
-        Convention(_both_zero, ZERO, "0 in the orders above"),
+        Convention(_both_zero, ZERO, "0 in higher orders"),
     ),
     "pseudo_huber": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
     "xlogy": _edge((0.0, 0.0)),

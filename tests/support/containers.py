@@ -16,7 +16,7 @@ LISTS = Group(
         constant("list.count list.index", "z = [1, 2, n]; z.count(2) + z.index(2)"),
         yes("list.sort", "z = [v, u, u * v]; z.sort(); z[0] + 2.0 * z[1] + 3.0 * z[2]"),
     ),
-    "Made inside the function, or arguments.",
+    "Created inside the function or passed as arguments.",
 )  # fmt: skip
 
 TYPED_LISTS = Group(
@@ -29,7 +29,7 @@ TYPED_LISTS = Group(
         compiled(yes("typed.List.getitem_unchecked", _TYPED + "z.getitem_unchecked(1)")),
         constant("typed.List.count typed.List.index typed.List.empty_list", "z = List.empty_list(numba.int64); z.append(n); z.count(n) + z.index(n)"),
     ),
-    "Made inside the function, or arguments.",
+    "Created inside the function or passed as arguments.",
 )  # fmt: skip
 
 TYPED_DICTS = Group(
@@ -41,7 +41,7 @@ TYPED_DICTS = Group(
         yes("typed.Dict.items typed.Dict.values", _DICT + "s = 0.0;for a in z.values(): s += a * a;for i, a in z.items(): s += i * a;s"),
         constant("typed.Dict.keys typed.Dict.empty", "z = Dict.empty(numba.int64, numba.int64); z[1] = n; s = 0;for i in z.keys(): s += i;s"),
     ),
-    "Made inside the function, or arguments.",
+    "Created inside the function or passed as arguments.",
 )  # fmt: skip
 
 SETS = Group(

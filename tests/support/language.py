@@ -283,7 +283,7 @@ def complex_numbers(u, v):
     return (z * z + np.exp(z)).real
 
 
-@feature(DATA, "complex numbers and arrays as arguments", 1.0 + 2.0j, X + 0.5j, note="results with irad.vjp")
+@feature(DATA, "complex numbers and arrays as arguments", 1.0 + 2.0j, X + 0.5j, note="as results: use irad.vjp")
 @njit
 def complex_arguments(z, a):
     return abs(z * a[0]) + np.exp(a * z).sum().imag
@@ -373,7 +373,7 @@ _RECORDS = np.zeros(2, _record)
 _RECORDS["mass"] = 0.5, 0.7
 
 
-@feature(DATA, "single records as arguments", _RECORDS[1], U, note="results with irad.vjp")
+@feature(DATA, "single records as arguments", _RECORDS[1], U, note="as results: use irad.vjp")
 @njit
 def single_record(r, u):
     r.mass *= u

@@ -112,7 +112,7 @@ REDUCTIONS = Group(
         constant("np.argwhere", "np.argwhere(x > 0.8)"),
         constant("np.array_equal", "np.array_equal(x, y)"),
         yes("np.average", "np.average(x, weights=y)"),
-        yes("np.bincount", "np.bincount(k, weights=x)", "by the weights"),
+        yes("np.bincount", "np.bincount(k, weights=x)", "with respect to the weights"),
         yes("np.corrcoef", "np.corrcoef(A)"),
         constant("np.count_nonzero", "np.count_nonzero(x > 0.8)"),
         yes("np.cov", "np.cov(A)"),

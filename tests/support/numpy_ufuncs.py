@@ -28,7 +28,7 @@ UFUNCS = Group(
         yes("np.exp2", "np.exp2(x)"),
         yes("np.expm1", "np.expm1(x)"),
         yes("np.float_power", "np.float_power(x, y)"),
-        yes("np.floor_divide", "np.floor_divide(x, y) * x", "constant itself"),
+        yes("np.floor_divide", "np.floor_divide(x, y) * x", "the result is constant"),
         yes("np.fmax np.fmin", "np.fmax(x, y) * np.fmin(x, u)"),
         yes("np.fmod", "np.fmod(x, y)"),
         yes("np.hypot", "np.hypot(x, y)"),

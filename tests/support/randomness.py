@@ -70,7 +70,7 @@ LEGACY = Group(
         rejected(_drawn("standard_t", "v")),
         _drawn("triangular", "u, u + 0.3 * v, u + v"),
         _drawn("uniform", "u, v"),
-        _drawn("vonmises", "u, 1.3", "by the mean direction"),
+        _drawn("vonmises", "u, 1.3", "with respect to the mean direction"),
         rejected(_drawn("wald", "u, v")),
         _drawn("weibull", "v"),
         _counted("zipf", "3.0 + u"),
@@ -133,7 +133,7 @@ PYTHON = Group(
         compiled(yes("random.seed random.shuffle", f"{_PYTHON_SEED}z = x.copy(); random.shuffle(z); z")),
         _python("triangular", "u, u + v, u + 0.3 * v"),
         _python("uniform", "u, v"),
-        _python("vonmisesvariate", "u, 1.3", "by the mean direction"),
+        _python("vonmisesvariate", "u, 1.3", "with respect to the mean direction"),
         _python("weibullvariate", "u, v"),
     ),
 )

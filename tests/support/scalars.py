@@ -71,7 +71,7 @@ BUILTINS = Group(
         yes("range", "s = 0.0;for i in range(1, 9, 2): s += u ** i;s"),
         constant("range.start range.stop range.step", "z = range(1, n); z.start + 2 * z.stop + 3 * z.step"),
         constant("repr str", "len(str(n)) + len(repr(n))"),
-        yes("round", "round(u * 10.0) * u", "constant itself"),
+        yes("round", "round(u * 10.0) * u", "the result is constant"),
         yes("set", "z = set([u, v, u * v]); s = 0.0;for a in z: s += a * a;s"),
         compiled(constant("slice slice.start slice.stop slice.step slice.indices", "z = slice(1, n, 1); z.start + 2 * z.stop + 3 * z.step + z.indices(2)[1]")),
         yes("sorted", "sorted(x)[1]"),
@@ -81,7 +81,7 @@ BUILTINS = Group(
         compiled(yes("type", "z = type(u)(n); z * u")),
         yes("zip", "s = 0.0;for a, b in zip(x, y): s += a * b;s"),
         yes("number.real number.imag number.conjugate", "z = complex(u, v); z.real * z.imag + z.conjugate() * u.real"),
-        compiled(yes("number.item number.view", "np.float64(u).item() * v", "view: of constants")),
+        compiled(yes("number.item number.view", "np.float64(u).item() * v", "view: constants only")),
         fails("functools.reduce", "functools.reduce(lambda a, b: a * b, x, 1.0)"),
         yes("heapq.heapify heapq.heappop heapq.heappush heapq.heappushpop heapq.heapreplace",
             "z = [x[0], x[1], x[2]]; heapq.heapify(z); heapq.heappush(z, u);"

@@ -1,4 +1,4 @@
-"""The same, in a function that is called."""
+"""A constant array that a called function writes to."""
 
 import numpy as np
 from numba import njit

@@ -1,4 +1,4 @@
-"""An array annotated as a number is."""
+"""An array annotated with irad.Active."""
 
 import numpy as np
 from numba import njit

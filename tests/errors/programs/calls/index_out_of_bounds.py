@@ -1,4 +1,4 @@
-"""An index beyond the end of an array, where indices are checked."""
+"""An index out of bounds, with bounds checks."""
 
 import numpy as np
 from numba import njit

@@ -1,4 +1,4 @@
-"""An integer where a derivative is asked for."""
+"""A derivative with respect to an integer."""
 
 from numba import njit
 

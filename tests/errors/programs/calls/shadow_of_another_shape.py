@@ -1,4 +1,4 @@
-"""A shadow that is shorter than its array."""
+"""A shadow shorter than its array."""
 
 import numpy as np
 from numba import njit

@@ -1,4 +1,4 @@
-"""A function of SciPy, which Numba does not know."""
+"""A SciPy function that Numba does not support."""
 
 from numba import njit
 from scipy import special

@@ -1,4 +1,4 @@
-"""A variable that is a number in one branch and None in the other."""
+"""A variable with two types."""
 
 from numba import njit
 

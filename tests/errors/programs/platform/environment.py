@@ -1,4 +1,4 @@
-"""An environment variable whose value means nothing."""
+"""An environment variable with an invalid value."""
 
 import os
 

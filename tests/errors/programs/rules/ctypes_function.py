@@ -1,4 +1,4 @@
-"""A call of a function of ctypes without rule."""
+"""A call of a ctypes function without a rule."""
 
 import ctypes
 

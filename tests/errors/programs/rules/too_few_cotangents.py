@@ -1,4 +1,4 @@
-"""A reverse that returns one cotangent where the function has two arguments."""
+"""A reverse rule that returns one cotangent for two arguments."""
 
 from numba import njit
 

@@ -1,4 +1,4 @@
-"""A block in object mode, which is Python and not compiled."""
+"""A block in object mode."""
 
 import numpy as np
 from numba import njit, objmode

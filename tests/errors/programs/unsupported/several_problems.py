@@ -1,4 +1,4 @@
-"""Everything that is in the way comes at once."""
+"""Several problems in one report."""
 
 import numpy as np
 from numba import njit, types
