@@ -83,7 +83,7 @@ class Options:
                 raise IradError(
                     f"{name}={getattr(self, name)!r} is neither True nor False",
                     f"(a) {name}=True or (b) {name}=False",
-                    "it is on or off",
+                    "this option is on or off",
                     SourceLocation.here(),
                 )
         if self.plan not in get_args(PlanName):
@@ -238,7 +238,7 @@ def cache_patience(environment: Mapping[str, str] | None = None) -> float:
     if not seconds >= 0.0:
         raise IradError(
             f"IRAD_CACHE_WAIT={text} is not a number of seconds",
-            "(a) IRAD_CACHE_WAIT=600 or (b) IRAD_CACHE_WAIT=0, with which each process compiles for itself",
+            "(a) IRAD_CACHE_WAIT=600 or (b) IRAD_CACHE_WAIT=0, so that each process compiles for itself",
             "it limits how long a process waits for another one that compiles the same derivative",
         )
     return seconds
@@ -252,8 +252,8 @@ def _check_errors_setting(variables: Mapping[str, str]) -> None:
     """Raises for a value that means nothing: here and not while an error is on its way, which that would hide."""
     if _errors_setting(variables) not in ("", "short", "llvm"):
         raise IradError(
-            f"IRAD_ERRORS={variables['IRAD_ERRORS']} is not a way to show errors",
-            "(a) IRAD_ERRORS=short or (b) IRAD_ERRORS=llvm, which shows LLVM's text and whole tracebacks",
+            f"IRAD_ERRORS={variables['IRAD_ERRORS']} is not a format for errors",
+            "(a) IRAD_ERRORS=short or (b) IRAD_ERRORS=llvm, which shows LLVM's text and full tracebacks",
             "irad reads this environment variable when a derivative is created without options",
         )
 

@@ -273,7 +273,7 @@ def _settle(module: Module, call: Call, *, is_forward: bool) -> None:
         error = UnsupportedError(
             "this device function has a rule for reverse mode, and none for forward mode",
             "register one with irad.rules.forward, or irad.rules.forward_from_body to have its body differentiated",
-            "what a rule is for may not be differentiable otherwise",
+            "the body of a function with a rule may not be differentiable",
         )
         error.instruction = call
         raise error

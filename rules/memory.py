@@ -72,11 +72,11 @@ def _clear_pointers(context: AugmentedContext, layout: MemoryType | None, into: 
     layout = layout or context.number_places(into, size)
     if layout is None and not context.is_made_here(into):
         raise UnsupportedError(
-            "constant bytes overwrite memory of the caller's that holds numbers beside pointers, and it is not certain "
-            "which are which",
-            "(a) assign the members one by one or (b) in a recursive function, be given the new object instead of "
-            "making it",
-            "the cotangents that the caller left in the shadow of numbers count, the shadows of pointers change",
+            "constant bytes overwrite memory of the caller that holds numbers and pointers, and irad cannot tell them "
+            "apart",
+            "(a) assign the members one by one or (b) in a recursive function, take the new object as an argument "
+            "instead of creating it",
+            "the caller's cotangents in the shadows of numbers count, while the shadows of pointers change",
         )
     _change_pointers(context.after, layout, context.shadow(into), None, size)
 

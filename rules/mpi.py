@@ -176,8 +176,8 @@ def _raise_depth(context: CopyContext, call: CallSite) -> int:
     if total > MOST_COMPANIONS:
         raise UnsupportedError(
             f"a message has more than {MOST_COMPANIONS} derivatives",
-            "(a) take fewer directions at once or (b) use numba_mpi.send and recv, which wait",
-            "a message that is not waited for keeps a list of them, of that length",
+            "(a) take fewer directions at once or (b) use numba_mpi.send and recv, which block",
+            "a nonblocking message keeps them in a list of that length",
         )
     context.restate(last, const_int(I64, total))
     return total - context.lane
@@ -187,14 +187,14 @@ def _raise_depth(context: CopyContext, call: CallSite) -> int:
 
 _ANYBODY: Final = {
     "anybody": (
-        "numba_mpi.recv takes any message of any source, as it does if neither source nor tag is named",
+        "numba_mpi.recv takes any message of any source, which it does if neither source nor tag is given",
         "name the source or the tag: numba_mpi.recv(data, source), numba_mpi.recv(data, tag=tag)",
-        "it could take a message of a derivative, from a rank that is in its reverse sweep already",
+        "it could take a message that belongs to a derivative, from a rank that is already in its reverse sweep",
     ),
     "anybody_later": (
-        "numba_mpi.irecv takes a message of any source or with any tag, as it does if one is not named",
+        "numba_mpi.irecv takes a message of any source or with any tag, which it does unless both are given",
         "name both: numba_mpi.irecv(data, source, tag)",
-        "its derivative is asked for when it starts, and comes from that source or goes there",
+        "its derivative is requested when it starts, and comes from that source or goes to it",
     ),
 }
 

@@ -74,7 +74,7 @@ def bound(primal: CPUDispatcher, args: tuple[Any, ...]) -> dict[str, Any]:
         raise SignatureError(
             f"{primal.py_func.__qualname__} cannot be called with these arguments: {error}",
             f"pass the arguments of one call: {primal.py_func.__name__}{signature}",
-            "what is examined is the code that Numba compiles for the types of one call",
+            "irad examines the code that Numba compiles for the argument types of one call",
             location_of(primal.py_func),
         ) from None
     values = {}

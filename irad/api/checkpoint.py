@@ -182,15 +182,15 @@ def _checked_step(step: Callable[..., Any], snapshots: Any) -> CPUDispatcher:
     if isinstance(snapshots, bool) or not isinstance(snapshots, int | np.integer) or snapshots < 1:
         raise SignatureError(
             f"snapshots={snapshots!r} is not a positive int",
-            "pass how many states may be held at the same time, the initial state among them",
-            "the reverse sweep computes the states again from these",
+            "pass the number of states that may be held at the same time, including the initial state",
+            "the reverse sweep recomputes the states from these snapshots",
         )
     primal: CPUDispatcher = primal_of(step)
     if not _names(primal):
         raise SignatureError(
             f"{primal.py_func.__qualname__} takes no state",
             "let it take the state as its first argument",
-            "the step of a loop makes the next state out of the last",
+            "the step of a loop computes the next state from the last",
             SourceLocation.of(primal.py_func),
         )
     return primal

@@ -178,8 +178,8 @@ def _refuse_star_keywords(function: Any) -> None:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             raise SignatureError(
-                f"{function.__qualname__} takes any keywords, by **{parameter.name}, which Numba does not support",
-                f"(a) write a parameter for each keyword in place of **{parameter.name} or (b) pass a named tuple",
+                f"{function.__qualname__} takes arbitrary keywords, **{parameter.name}, which Numba does not support",
+                f"(a) write a parameter for each keyword instead of **{parameter.name} or (b) pass a named tuple",
                 "compiled code has a fixed list of parameters",
                 location_of(function),
                 focus=f"**{parameter.name}",
@@ -198,8 +198,8 @@ def _refuse_other_kinds(function: Any) -> None:
         )
     if flags & inspect.CO_VARKEYWORDS:  # its signature is that of the function which it wraps
         raise SignatureError(
-            f"{name} is wrapped by a decorator whose function takes any keywords, which Numba does not support",
-            f"pass the function that is in it: {name}.__wrapped__",
+            f"{name} is wrapped by a decorator whose function takes arbitrary keywords, which Numba does not support",
+            f"pass the wrapped function: {name}.__wrapped__",
             "compiled code has a fixed list of parameters",
             location_of(function),
         )

@@ -358,7 +358,7 @@ def _products_into(
                 raise UnsupportedError(
                     f"device code calls irad.hvp_into of {function.__qualname__}",
                     "irad.hvp_and_grad_into(f)((product, gradient), x, vector)",
-                    "the product is computed along with the gradient, for which device code cannot make memory",
+                    "the product is computed together with the gradient, for which device code cannot allocate memory",
                     location_of(function),
                 )
             body, scope = write(given)
@@ -419,7 +419,7 @@ def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> Non
             raise SignatureError(
                 f"irad.{kind} of {function.__qualname__} is to write to {described(leaf.type)}",
                 "irad.hvp or irad.hvp_and_grad, which return the product",
-                "the product is the tangent of the memory for the gradient, and only that of an array is written to",
+                "the product is written as the tangent of the memory for the gradient, which must be an array",
                 location_of(function),
             )
 

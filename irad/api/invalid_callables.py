@@ -88,8 +88,8 @@ def _cached(f: Any) -> tuple[str, str, str]:
     name = f.__name__
     return (
         f"{name} is wrapped by functools.lru_cache",
-        f"pass the function that is in it: {name}.__wrapped__",
-        "Numba does not compile what remembers results",
+        f"pass the wrapped function: {name}.__wrapped__",
+        "Numba does not compile functions with a cache of results",
     )
 
 
@@ -107,7 +107,7 @@ def _kernel(f: Any) -> tuple[str, str, str]:
         f"{name} is a CUDA kernel",
         f"(a) irad.cuda.grad({name})[blocks, threads](…), with irad.Duplicated(x, dx) for arrays, or (b) irad.inspect, "
         "which shows its derivative",
-        "many threads run a kernel, which returns nothing: what is differentiated are its arguments",
+        "many threads run a kernel, and it returns nothing; its arguments are differentiated",
     )
 
 
@@ -122,7 +122,7 @@ def _kernel_of_mlir(f: Any) -> tuple[str, str, str]:
         f"{getattr(f, '__name__', 'this')} is a {kind} of numba-cuda-mlir",
         f"compile the {kind} with numba.cuda: `from numba import cuda` in place of `from numba_cuda_mlir import cuda`; "
         "its source can stay as it is, unless it uses extensions of numba-cuda-mlir",
-        "irad differentiates the LLVM IR of numba.cuda; numba-cuda-mlir has a compiler and types of its own",
+        "irad differentiates the LLVM IR of numba.cuda; numba-cuda-mlir has its own compiler and types",
     )
 
 

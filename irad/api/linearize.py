@@ -189,7 +189,7 @@ def check_copyable(primal: CPUDispatcher, argument: Any) -> None:
         raise SignatureError(
             f"{argument} of {primal.py_func.__qualname__} is {described(argument.type)}, and cannot be copied",
             "(a) irad.jvp, which runs the function at once, or (b) pass its numbers as arrays",
-            "a linear map runs the function again at the arguments that it was made with",
+            "a linear map reruns the function at the arguments for which it was created",
             location_of(primal.py_func),
             focus=argument.name,
         )

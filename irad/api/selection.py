@@ -105,7 +105,7 @@ def _refuse_values(primal: Any, argnums: Any, given: tuple[object, ...]) -> None
         by_name = f"argnames={names}" if not unknown else f"argnames with the names of {function.__qualname__}"
         raise SignatureError(
             f"argnums={argnums!r} is a name" if isinstance(argnums, str) else f"argnums={argnums!r} holds names",
-            f"(a) say {by_name} or (b) {_positions_of(primal)}",
+            f"(a) use {by_name} or (b) {_positions_of(primal)}",
             "argnums gives the positions of arguments in the call, argnames their names",
             location_of(function),
         )

@@ -343,7 +343,7 @@ def default_seed(sweeps: Specialisation) -> Any:
     raise SignatureError(
         f"{name} returns {described(derivation.return_type)}, and its reverse sweep is given no cotangent",
         "(a) reverse(tape, seed), with the cotangent of the value or (b) reverse(tape, None), if the value has none",
-        "only that of a single float is 1 unless something else is said",
+        "only the cotangent of a single float has a default, 1",
         location_of(derivation.function),
     )
 
@@ -440,7 +440,7 @@ def _check_callee(sweep: AugmentedSweep) -> None:
         raise SignatureError(
             f"compiled code calls the sweeps of a method, {primal.py_func.__qualname__}",
             "(a) call them from Python or (b) split a function that takes the instance as its first argument",
-            "the instance that the method is bound to is an object of Python",
+            "the instance that the method is bound to is a Python object",
             location_of(primal.py_func),
         )
 

@@ -337,7 +337,7 @@ def _task(task: Task, primal: CPUDispatcher, arguments: tuple[abi.Argument, ...]
             raise UnsupportedError(
                 f"the pullback of {primal.py_func.__qualname__} is differentiated, and {argument} is a tuple",
                 "pass its parts one by one",
-                "where a function returns nothing, each array has a shadow of its own",
+                "if a function returns nothing, each array needs its own shadow",
                 location_of(primal.py_func),
             )
     roles = (
@@ -357,14 +357,14 @@ def _check(primal: CPUDispatcher, derivation: Derivation) -> None:
                 f"the pullback of {name} is differentiated, and {argument} is {described(argument.type)}, which cannot "
                 "be copied",
                 f"(a) irad.value_and_grad({name}, …) in place of irad.vjp or (b) pass its numbers as arrays",
-                "where it is differentiated, a pullback runs its function again, at copies of the arguments",
+                "a pullback that is differentiated reruns its function, on copies of the arguments",
                 place,
             )
     if not derivation.repeats:
         raise UnsupportedError(
             f"the pullback of {name} is differentiated, and {name} has side effects",
             f"(a) irad.value_and_grad({name}, …) in place of irad.vjp or (b) draw random numbers outside of {name}",
-            "where it is differentiated, a pullback runs its function again, and this one draws random numbers, or "
+            "a pullback that is differentiated reruns its function, and this function draws random numbers, or "
             "changes memory that is not an argument",
             place,
         )

@@ -148,8 +148,8 @@ class _Measurement:
         if not np.all(np.isfinite(np.concatenate([read_floats(value), *gradients]))):
             raise IradError(
                 f"the value or the gradient of {subject.name} is not finite at these arguments",
-                "give --args with a point where both are numbers",
-                "infinity and NaN compare with nothing, so that the gradient cannot be checked before it is timed",
+                "pass --args at which both are finite",
+                "infinity and NaN cannot be compared, so the gradient cannot be checked before it is timed",
                 subject.location,
             )
         errors = {"finite differences": check_finite_differences(subject, positions)}

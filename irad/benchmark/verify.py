@@ -81,7 +81,8 @@ def check_hand(
     if not isinstance(hand, tuple) or floats.size != 1 + sum(sizes):
         names = ", ".join(subject.names[i] for i in positions)
         raise IradError(
-            f"the gradient by hand returns {floats.size} numbers in place of the value and {sum(sizes)} derivatives",
+            f"the hand-written gradient returns {floats.size} numbers instead of the value and {sum(sizes)} "
+            "derivatives",
             f"return (value, gradient) with respect to {names}, or name other arguments with --wrt",
             "irad.value_and_grad returns the value and a gradient for each of these arguments",
             subject.location,
@@ -89,7 +90,7 @@ def check_hand(
     by_hand = np.split(floats[1:], np.cumsum(sizes)[:-1])
     pairs = [(read_floats(value), floats[:1]), *zip(gradients, by_hand, strict=True)]
     error = max(_difference(mine, other) for mine, other in pairs)
-    _refuse(error, tolerance, subject, "what the gradient by hand returns")
+    _refuse(error, tolerance, subject, "what the hand-written gradient returns")
     return error
 
 
@@ -105,6 +106,7 @@ def _refuse(error: float, tolerance: float, subject: CheckedFunction, other: str
     raise IradError(
         f"irad's gradient of {subject.name} differs by {error:.1e} from {other}",
         "find out which one is right: irad check compares irad's with the function's values",
-        f"a difference above {tolerance:.0e} of the largest entry is not rounding, and wrong gradients are not timed",
+        f"a difference above {tolerance:.0e} of the largest entry is more than rounding, and wrong gradients are not "
+        "timed",
         subject.location,
     )

@@ -122,7 +122,7 @@ def _functions(f: Any, signature: Any, name: str | None) -> dict[str, tuple[Any,
     if isinstance(f, Mapping):
         if signature is not None or name is not None:
             raise SignatureError(
-                "signature or name are given beside a dictionary of functions",
+                "signature or name is given together with a dictionary of functions",
                 "write {name: (function, signature)}",
                 "each function has its own",
             )
@@ -160,7 +160,7 @@ def _types(name: str, signature: Any) -> tuple[tuple[Type, ...], Type | None]:
         raise SignatureError(
             f"{signature!r}, the signature of {name}, is not one of Numba",
             'write the types of the arguments, as in "(float64[::1], int64)"; of a single one "(float64[::1],)"',
-            "C needs to know them",
+            "C needs to know the types",
         ) from error
     return tuple(types.unliteral(each) for each in arguments), result
 
@@ -168,14 +168,16 @@ def _types(name: str, signature: Any) -> tuple[tuple[Type, ...], Type | None]:
 def _entry(name: str, prefix: str, function: Any, parameters: tuple[Type, ...], result: Type | None) -> Entry:
     if name in (f"{prefix}_message", f"{prefix}_free"):
         raise SignatureError(
-            f"{name} is the name of a function that every library {prefix} has", "choose another", "C has one of a name"
+            f"{name} is the name of a function that every library {prefix} has",
+            "choose another",
+            "in C, a name belongs to one function",
         )
     is_compiled = hasattr(function, "py_func") or hasattr(function, "_numba_type_")
     if not (is_compiled or inspect.isfunction(function)):
         raise SignatureError(
             f"{name} is of the type {type(function).__name__}",
-            "pass a function, plain or of numba.njit, or a derivative of one",
-            "Numba compiles functions of Python",
+            "pass a Python function, a numba.njit function, or a derivative of one",
+            "Numba compiles Python functions",
         )
     compiled = function if is_compiled else irad.jit(function)
     dispatcher, kinds, found = entry_of(compiled, parameters, name)
@@ -186,7 +188,7 @@ def _entry(name: str, prefix: str, function: Any, parameters: tuple[Type, ...], 
             raise SignatureError(
                 f"{name} returns {found[0]}, not {result} as its signature says",
                 "leave the type of the result out of the signature, or convert the result in the function",
-                "C gets what the function returns",
+                "the C function returns what the Python function returns",
             )
         # Numba's names of types hold commas and brackets, but nothing that would end a comment.
         listed = ", ".join(f"{each}: {type_}" for each, type_ in zip(names, parameters, strict=True))
@@ -230,8 +232,8 @@ def _machine(cpu: str) -> tuple[Any, frozenset[str]]:
         asked = subprocess.run([sys.executable, "-c", _ASK, cpu], capture_output=True, text=True, check=False)
         if asked.returncode or asked.stderr:
             raise BackendError(
-                f"LLVM knows no processor {cpu!r}",
-                'pass "host", "x86-64-v3", or another name that clang takes as -march or -mcpu',
+                f"LLVM does not know the processor {cpu!r}",
+                'pass "host", "x86-64-v3", or another name that clang accepts as -march or -mcpu',
                 (asked.stderr.strip().splitlines() or ["it is not one of this architecture"])[0],
             )
     if triple.startswith("x86_64"):
@@ -280,7 +282,7 @@ def _link(object_: Path, finished: Path, needs_lapack: bool) -> None:
                 raise
             failed = failed or error
     raise BackendError(
-        "there is no BLAS and LAPACK to link",
+        "no BLAS and LAPACK found to link against",
         "(a) install a development package (Debian: libopenblas-dev, or liblapack-dev) or (b) export a .a or .o file "
         "and link it to the library that the program uses",
         "the function calls NumPy's linear algebra",
@@ -304,7 +306,9 @@ def _run(names: Sequence[str], what: str, arguments: Sequence[str]) -> None:
     done = subprocess.run([found, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise BackendError(
-            f"{Path(found).name} fails: {done.stderr.strip()[:500]}", "see its message", "it was given irad's code"
+            f"{Path(found).name} fails: {done.stderr.strip()[:500]}",
+            "see its message",
+            "it was run on the code that irad generated",
         )
 
 

@@ -357,8 +357,8 @@ _REMEDIES: Final[Sequence[tuple[tuple[str, ...], str, str]]] = (
             "allocate_sched",
             "irad.raise_in_thread",
         ),
-        "compile it without parallel=True: threads of C may call the function at the same time",
-        "the threads of parallel loops are those of Numba",
+        "compile it without parallel=True; threads of the C program may call the function at the same time",
+        "parallel loops need Numba's threads",
     ),
     (
         ("numba_dict_", "numba_list_", "numba_set_"),
@@ -367,7 +367,7 @@ _REMEDIES: Final[Sequence[tuple[tuple[str, ...], str, str]]] = (
     ),
     (
         ("Py", "_Py", "numba_gil", "numba_unpickle", "numba_unicode", "numba_get_pyobject"),
-        "leave out print, object mode, and strings that are made when it runs",
+        "leave out print, object mode and strings created at run time",
         "an exported function runs without Python",
     ),
 )
@@ -429,7 +429,7 @@ def _check_addresses(module: Any, entries: Sequence[Entry]) -> None:
         raise BackendError(
             f"{entries[0].name} cannot be exported: {found}",
             "pass what it refers to as an argument: a large array that is a global name, a function given by address",
-            "the library runs in other processes, where nothing lies at that address",
+            "the library runs in other processes, where that address is meaningless",
             entries[0].source,
         )
 

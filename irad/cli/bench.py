@@ -100,8 +100,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _raised(target: str, error: Exception) -> IradError:
     return IradError(
         f"measuring {target} raises {type(error).__name__}: {error}",
-        "give --args with which the function and the gradient by hand run",
-        "what raises is not timed",
+        "pass --args at which the function and the hand-written gradient run",
+        "a call that raises cannot be timed",
     )
 
 

@@ -99,7 +99,7 @@ class DerivativeKernel(DerivedKernel):
             raise UnsupportedError(
                 f"the derivative of {self.kernel.py_func.__qualname__} is launched on a GPU in debug mode",
                 "(a) launch it in irad.cuda.executor(), with NumPy arrays, or (b) leave debug=True out",
-                "in debug mode threads tell Python what they find, which those of a GPU cannot",
+                "in debug mode threads report to Python, which GPU threads cannot do",
                 SourceLocation.of(self.kernel.py_func),
             )
         derivative = self.compiled(call, launch, apart=apart)

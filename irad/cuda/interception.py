@@ -104,13 +104,14 @@ def _refuse_ufuncs() -> None:
         refused = _refused(
             _on_executor_or_tape,
             f'{what}(target="cuda") runs neither on irad\'s executor nor on a tape',
-            "Numba makes and launches its kernels without irad seeing them",
+            "Numba creates and launches its kernels, and irad does not see them",
         )
         replace_for_good(f"{owner}.__init__", refused)
     refused = _refused(
         lambda: current_record() is not None,
         "cuda.reduce has no derivative in irad",
-        "its kernel has cuda.syncwarp() for all lanes of a warp, of which most have left; in the derivative they wait",
+        "its kernel has cuda.syncwarp() for all lanes of a warp, most of which have exited; in the derivative they "
+        "wait",
     )
     replace_for_good("Reduce.__call__", refused)
 

@@ -112,7 +112,7 @@ class Seal:
                 "of irad.split does not name it",
                 "(a) name the position of the argument in modified or (b) leave the argument unchanged until the "
                 "reverse sweep has run",
-                "the reverse sweep reads arguments again that are not to change",
+                "the reverse sweep rereads arguments that are declared unmodified",
                 self._location,
             )
 

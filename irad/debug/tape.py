@@ -86,7 +86,7 @@ def limit_error(
     ]
     largest = _largest(uses)
     if largest is not None and largest.storage in _LOOPS:
-        remedies.append(f"{_LOOPS[largest.storage]}, which holds a few states of a loop in place of its tape")
+        remedies.append(f"{_LOOPS[largest.storage]}, which stores a few states of a loop instead of its tape")
     return largest_named(problem, remedies, defined, uses)
 
 

@@ -23,7 +23,8 @@ _IN_DERIVATIVE = (
 )
 _CHAIN_RULE = "the chain rule multiplies by the derivative at this point, which is not finite"
 _ZERO_WINS = (
-    f'(a) {_IN_DERIVATIVE} or (b) irad.Options(zero_times_infinity="zero"), where a zero slope makes zero of it'
+    f'(a) {_IN_DERIVATIVE} or (b) irad.Options(zero_times_infinity="zero"), with which a zero slope times an infinity '
+    "is zero"
 )
 _IN_RULE = "test the rule with irad.testing.test_reverse, for forward mode with test_forward, at these arguments"
 _REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE, MarkKind.TANGENT: _IN_DERIVATIVE}
@@ -32,7 +33,7 @@ _REASONS = {
     MarkKind.DERIVATIVE: _CHAIN_RULE,
     MarkKind.TANGENT: _CHAIN_RULE,
 }
-_WHY_IN_RULE = "the results of a rule are used as they are"
+_WHY_IN_RULE = "irad uses the results of a rule unchanged"
 _WHY_INPUT = "NaN and infinities propagate to everything computed from them"
 _NO_CALL = "a constant of the function, a global array, or uninitialised memory (np.empty)"
 _INPUT = "pass finite numbers, or test for them in the function"
@@ -155,12 +156,12 @@ class _Cause:
         if watched is not None and len(names) == 1 and all(p.ruled for p in opaque):
             rule = watched.rules[next(iter(names))]
             return NonFiniteError(
-                f"{self.result}: it began in the rule of {rule.name}",
+                f"{self.result}: it began in the rule for {rule.name}",
                 _IN_RULE,
                 _WHY_IN_RULE,
                 sweep="value" if self.is_value else "derivative",
                 result=self.result,
-                operation=f"the rule of {rule.name}",
+                operation=f"the rule for {rule.name}",
                 location=rule.augmented if self.is_value else rule.reverse,
                 detail=f"called at {opaque[0].location}",
             )
@@ -182,7 +183,7 @@ def _listed(inputs: Mapping[str, Found]) -> str:
 
 
 def _called(words: str, ruled: str | None, watched: Watched | None) -> str:
-    return f"the rule of {watched.rules[ruled].name}" if ruled is not None and watched is not None else words
+    return f"the rule for {watched.rules[ruled].name}" if ruled is not None and watched is not None else words
 
 
 def _remedy(event: Event, became: Event | None) -> str:
@@ -200,7 +201,7 @@ def operation_of(event: Event) -> str:
     if place.ruled is not None:
         rule = event.watched.rules[place.ruled]
         where = rule.reverse if place.kind is MarkKind.DERIVATIVE else rule.augmented
-        return f"the rule of {rule.name} ({where}) = {_shown(event.result)}"
+        return f"the rule for {rule.name} ({where}) = {_shown(event.result)}"
     text = place.words.format(*(map(_shown, event.operands) if event.operands is not None else "…" * 3))
     if place.kind is not MarkKind.TIE:
         text += f" = {_shown(event.result)}"

@@ -207,8 +207,8 @@ def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
     parameters = inspect.signature(dispatcher.py_func).parameters.values()
     if len(parameters) != len(argument_types):
         raise SignatureError(
-            f"{dispatcher.py_func.__qualname__} has {len(parameters)} parameters, and there are {len(argument_types)} "
-            "types",
+            f"{dispatcher.py_func.__qualname__} has {len(parameters)} parameters, but {len(argument_types)} types are "
+            "given",
             "give one for each parameter, defaults included",
             "the function is written for the types of one call",
         )

@@ -61,7 +61,7 @@ def refuse_on_device(function: Callable[..., Any], remedy: str) -> None:
         raise UnsupportedError(
             f"device code calls irad.{function.__name__}",
             remedy,
-            "device code has registers and local memory of a size that is known, and nothing that outlives a call",
+            "device code has registers and local memory of fixed size, and no memory that outlives a call",
             location=SourceLocation.here(),
         )
 
@@ -203,10 +203,10 @@ def check_launched_by_irad(name: str) -> None:
     """
     if current_target() == "cuda" and not _COMPILED:
         raise UnsupportedError(
-            f"Numba compiles a kernel for the GPU that asks for the derivative of {name}",
+            f"a kernel that Numba compiles for the GPU asks for the derivative of {name}",
             "(a) decorate the kernel with irad.cuda.jit in place of numba.cuda.jit or (b) use irad.cuda in another way "
             "before the kernel is launched, such as irad.cuda.grad(kernel)",
-            "kernels that call derivatives are launched by irad, which takes over launches once irad.cuda is used",
+            "irad must launch kernels that call derivatives, and it takes over launches once irad.cuda is used",
             location=SourceLocation.here(),
         )
 

@@ -72,16 +72,16 @@ def _dtype(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
     if not isinstance(given, types.Array):
         raise SignatureError(
             f"{name}: {given} where an array is needed",
-            "pass an array of NumPy: np.asarray(…)",
+            "pass a NumPy array: np.asarray(…)",
             f"{name} reads the elements of an array",
             HERE,
         )
     dtype = as_dtype(given.dtype) if isinstance(given.dtype, types.Number | types.Boolean) else None
     if dtype is None or dtype.kind not in kinds or dtype == np.float16:
         raise SignatureError(
-            f"{name}: an array of {given.dtype}, which it does not take",
+            f"{name}: an array of {given.dtype}, which it does not support",
             f"pass an array of {_words(kinds)}: x.astype(…)",
-            f"{name} computes in the type that NumPy finds for its arguments, float32 or wider",
+            f"{name} computes in NumPy's common type of its arguments, float32 or wider",
             HERE,
         )
     return dtype
@@ -193,7 +193,7 @@ def _compiled_require_axes(name, count, *arrays):  # type: ignore[no-untyped-def
             wanted = f"{count.literal_value} " + ("axis" if count.literal_value == 1 else "axes")
             raise SignatureError(
                 f"{name.literal_value}: an array with {each.ndim} axes where one with {wanted} is needed",
-                "bring it into that shape: x.reshape(…), x[:, np.newaxis]",
+                "reshape it: x.reshape(…), x[:, np.newaxis]",
                 f"{name.literal_value} reads it along {wanted}",
                 HERE,
             )

@@ -84,7 +84,8 @@ class _Table:
             raise UnsupportedError(
                 "arrays are passed by value through a function pointer, which irad does not support yet",
                 "pass a function compiled by numba.njit instead of numba.cfunc",
-                "a numba.cfunc function takes the fields of an array one by one, and nothing says which are addresses",
+                "a numba.cfunc function takes the fields of an array one by one, and irad cannot tell which of them "
+                "are addresses",
             )
         found = function_at(address)
         if found is None:

@@ -110,7 +110,7 @@ def _check_unknowns_typed(x: Any) -> Any:
         raise SignatureError(
             f"the solver of an implicit equation returns {described(x)}",
             "return a float, an array of floats, or a tuple of these",
-            "its derivative is found from the equation by solving a linear system for such unknowns",
+            "its derivative is the solution of a linear system for unknowns of these types",
             SourceLocation.here(),
         )
     return lambda x: None
@@ -136,7 +136,7 @@ def made_in_compiled_code(what: str) -> SignatureError:
     return SignatureError(
         f"{what} a dictionary made in compiled code",
         "(a) make a tuple of its parts, in their order, or (b) work with a dictionary that Python passes in",
-        "unknowns are put into a vector by their places, and such a dictionary has none",
+        "unknowns are put into a vector in a fixed order, which such a dictionary does not have",
         SourceLocation.here(),
     )
 
@@ -187,7 +187,7 @@ def _check_kind(part: Any, wanted: Any, value: Type, like: Type) -> None:
     raise SignatureError(
         f"the function of an equation returns {described(value)} for {described(like)}",
         "return real numbers with the structure of the unknown, one for each",
-        "an equation is solved with as many values as unknowns",
+        "an equation needs as many values as unknowns",
         SourceLocation.here(),
     )
 
@@ -236,8 +236,8 @@ def _started_typed(value: Any) -> Any:
     leaves = leaves_of(value, "value")
     if not leaves or not all(isinstance(_dtype(leaf), types.Float | types.Integer | types.Boolean) for leaf in leaves):
         raise SignatureError(
-            f"the solver of an equation begins with {described(value)}",
-            "begin with a number, an array of numbers, or a structure of these",
+            f"the solver of an equation starts from {described(value)}",
+            "start from a number, an array of numbers, or a structure of these",
             "unknowns are real numbers, put into a vector",
             SourceLocation.here(),
         )

@@ -146,7 +146,7 @@ def _nothing_typed(value: Any) -> Any:
     raise SignatureError(
         f"the integrand of a batch returns {described(value)}",
         "(a) write the values to its second argument, out, or (b) leave out batch and return the value at one point",
-        "what it returns would be lost",
+        "its result would be lost",
         SourceLocation.here(),
     )
 

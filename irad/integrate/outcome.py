@@ -16,8 +16,8 @@ from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit
 
 _REMEDY = "allow more intervals (limit=), name kinks, jumps and poles (points=), or pass larger tolerances"
-_PROBLEM = "an integral is not as precise as epsabs and epsrel say: " + _REMEDY
-_OF_DERIVATIVE = "the derivative of an integral is not as precise as epsabs and epsrel say: " + _REMEDY
+_PROBLEM = "an integral is less precise than epsabs and epsrel require: " + _REMEDY
+_OF_DERIVATIVE = "the derivative of an integral is less precise than epsabs and epsrel require: " + _REMEDY
 
 
 @inactive_in_irad

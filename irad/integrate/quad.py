@@ -253,7 +253,7 @@ def _as_points_typed(points: Any) -> Any:
         raise SignatureError(
             f"points or times are {described(points)}",
             "pass an array, a list or a tuple of numbers",
-            "they become an array with one axis",
+            "they must form a one-dimensional array",
             SourceLocation.here(),
         )
     lines = [f"    found[{i}] = points[{i}]\n" for i in range(len(points))]

@@ -243,7 +243,7 @@ def _listed(value: Any) -> Any:
     if isinstance(value, list) and any(map(_is_value, value)):
         if not all(map(_is_value, value)):
             raise SignatureError(
-                "a list holds delayed values and others",
+                "a list mixes delayed values and others",
                 "(a) make all of them delayed, one for each partition, or (b) pass a tuple of values that are shared",
                 "a list of delayed values is data, with a value for each partition",
             )
@@ -278,8 +278,8 @@ class _SplitArgument(NamedTuple):
             what = "the vector" if is_vector else f"argument {position}"
             raise SignatureError(
                 f"{what} of a derivative of {function} is split into partitions",
-                "(a) pass an array of NumPy or (b) choose argnums of arguments that all partitions share",
-                "each partition is given all of it, and contributes to all of its gradient",
+                "(a) pass a NumPy array or (b) choose argnums of arguments that all partitions share",
+                "each partition uses the whole argument and contributes to its whole gradient",
             )
 
 
@@ -347,14 +347,14 @@ def _check_rows(arrays: Sequence[Any]) -> None:
     for each in arrays:
         if any(count > 1 for count in each.numblocks[1:]):
             raise SignatureError(
-                f"an array of Dask has {each.numblocks} blocks",
+                f"a Dask array has {each.numblocks} blocks",
                 "make them blocks of whole rows: x.rechunk({1: -1}).persist()",
                 "the function is called for each block of rows",
             )
     for rows in known[1:]:
         if rows != known[0]:
             raise SignatureError(
-                f"arrays of Dask have blocks of {_shown(known[0])} and of {_shown(rows)} rows",
+                f"Dask arrays have blocks of {_shown(known[0])} and of {_shown(rows)} rows",
                 "give them the same blocks: y = y.rechunk({0: x.chunks[0]}).persist()",
                 "the function is called for blocks of the same rows",
             )
@@ -368,8 +368,8 @@ def _check_counts(counts: list[int]) -> None:
     if not counts:
         raise SignatureError(
             "no argument is split into partitions",
-            "(a) pass data as an array of Dask, a bag or a list of delayed values or (b) call irad.value_and_grad",
-            "derivatives of a sum over partitions are computed",
+            "(a) pass data as a Dask array, a bag or a list of delayed values or (b) call irad.value_and_grad",
+            "irad.interop.dask differentiates a sum over partitions",
         )
     if len(set(counts)) > 1 or not counts[0]:
         raise SignatureError(
@@ -454,7 +454,7 @@ def _total(result: Any) -> Any:
         raise SignatureError(
             "all partitions of a bag are empty",
             "pass a bag with items",
-            "the types of items, and with them the compiled function, are not known",
+            "without an item, the types for which to compile the function are unknown",
         )
     return result
 

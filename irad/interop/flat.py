@@ -71,7 +71,7 @@ class Kind:
             raise SignatureError(
                 f"an array has the dtype {dtype}",
                 'convert it, as x.astype("float32") does',
-                "Numba has single and double precision, complex numbers of both, and integers",
+                "Numba supports single and double precision, complex numbers of both, and integers",
             )
         return cls(dtype, axes)
 
@@ -166,7 +166,7 @@ def positional(f: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tu
     bound.apply_defaults()
     if bound.kwargs:
         raise SignatureError(
-            f"{f.py_func.__qualname__} takes {', '.join(bound.kwargs)} by keyword alone",
+            f"{f.py_func.__qualname__} takes {', '.join(bound.kwargs)} by keyword only",
             "make these parameters positional",
             "the compiled derivatives pass arguments by position",
         )
@@ -284,7 +284,7 @@ def _type_of_constant(value: Any) -> Any:
         raise SignatureError(
             f"an argument is {with_article(type(value).__name__)}, which compiled code cannot hold as a constant",
             "pass arrays, numbers, strings, functions of Numba, and tuples and dictionaries of these",
-            "values other than arrays are part of the compiled code",
+            "values other than arrays are compiled in as constants",
         )
     return type_
 
@@ -318,7 +318,7 @@ def type_of(value: Any) -> Any:
         raise SignatureError(
             f"an argument is {with_article(type(value).__name__)}, which is neither an array nor a constant",
             "pass arrays, numbers, strings, functions of Numba, and tuples and dictionaries of these",
-            "what is passed to compiled code has a type of Numba",
+            "arguments of compiled code have Numba types",
         ) from None
 
 
@@ -338,7 +338,7 @@ def _returned(type_: Any, path: str, outputs: list[tuple[str, Kind]]) -> Any:
     raise SignatureError(
         f"the function returns {described(type_)}",
         "return arrays, numbers, and tuples and dictionaries of these",
-        "what it returns becomes arrays of the other library",
+        "its results become arrays of the other library",
     )
 
 
@@ -418,8 +418,8 @@ class Flat:
                 array[...] = copy
                 raise SignatureError(
                     f"{self.name} writes to its argument {owner}",
-                    "let it write to a copy that it makes",
-                    "its caller cannot see that an array was changed, and would use what it has saved of it",
+                    "make it write to a copy",
+                    "its caller does not notice that an array has changed, and would use old values of it",
                 )
         return found
 

@@ -162,7 +162,7 @@ class Functions:
         if np.size(values) != self.count:
             raise SignatureError(
                 f"the constraints have {np.size(values)} values here, and {self.count} at x0",
-                "have them return as many everywhere",
+                "return the same number of values everywhere",
                 "each value has bounds and a multiplier",
             )
         return values
@@ -322,8 +322,8 @@ def _check_constraints(constraints: _Function | None, constraint_bounds: Any, wr
     if writes is not None and (type(writes) is not int or writes < 1):
         raise SignatureError(
             f"writes={writes!r} is not a number of constraints",
-            "pass how many numbers the constraints write to their first argument",
-            "the array for these is made before they are called",
+            "pass the number of values that the constraints write to their first argument",
+            "the array for their values is created before they are called",
         )
 
 
@@ -398,7 +398,7 @@ def _bounds(name: str, given: _Bounds, count: int, what: str) -> tuple[_Array, _
             problem_ = f"have the shape {values.shape}" if not np.isnan(values).any() else "hold a NaN"
             raise SignatureError(
                 f"the {side} {name} {problem_}, and there are {count} {what}",
-                f"pass a number, or an array of the shape ({count},); infinities and None stand for no bound",
+                f"pass a number, or an array of the shape ({count},); infinities and None mean no bound",
                 f"each of the {what} has a bound",
             )
         found.append(np.clip(np.broadcast_to(values, count), -_INFINITE, _INFINITE))

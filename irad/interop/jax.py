@@ -291,9 +291,9 @@ def _transpose(cotangents: Sequence[Any], *inputs: Any, number: int, linear: int
     primals, flat = inputs[:count], _Flat.all[number]
     if any(map(ad.is_undefined_primal, primals)) or not all(map(ad.is_undefined_primal, inputs[count:])):
         raise SignatureError(
-            f"{flat.name} is transposed with respect to what it is not linear in",
+            f"{flat.name} is transposed with respect to an argument in which it is not linear",
             "transpose with respect to all tangents of a call",
-            "a call is linear in its tangents together",
+            "a call is linear in all of its tangents together",
         )
     given = [ad.instantiate_zeros(each) for each in cotangents]
     found = _call.bind(*primals, *given, number=flat.base.pullback(flat.positions).number, linear=0)
@@ -347,7 +347,7 @@ def _version() -> int:
         raise BackendError(
             f"the foreign function interface of JAX {jax.__version__} has the version {'.'.join(found) or 'unknown'}",
             "install a JAX whose interface has a version 0.x, such as 0.10",
-            "the compiled code reads its structures, which another version may lay out otherwise",
+            "the compiled code reads its structures, whose layout may differ in other versions",
         )
     return int(found[1]) << 32
 

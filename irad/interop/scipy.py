@@ -344,7 +344,7 @@ class _Point:
             raise SignatureError(
                 f"the start, {type(x0).__name__}, holds no floats",
                 "pass an array, or a structure of floats and arrays of floats",
-                "what is minimised over is a vector of floats",
+                "SciPy minimises over a vector of floats",
             )
         return cls(vector, x0)
 
@@ -472,7 +472,7 @@ def low_level_callable(f: Callable[..., float], arguments: int = 1) -> scipy.Low
     if arguments < 1:
         raise SignatureError(
             f"a function of {arguments} arguments has no variable",
-            "pass how many numbers the function takes, 1 or more",
+            "pass the number of numbers that the function takes, 1 or more",
             "SciPy passes a number to it, or an array of numbers",
         )
     called = f if hasattr(f, "py_func") or hasattr(f, "_numba_type_") else numba.njit(f)

@@ -158,7 +158,7 @@ def _array(tensor: torch.Tensor) -> Any:
         raise SignatureError(
             "a tensor has no memory of its own",
             "use torch.func.jacrev, jacfwd or vmap in place of is_grads_batched=True and vectorize=True",
-            "it stands for a batch in PyTorch's older vectorisation, which calls no function of a user",
+            "it represents a batch in PyTorch's older vectorisation, which cannot call user functions",
         ) from error
     if not array.ndim:
         return array[()]
@@ -198,7 +198,7 @@ def _kind(dtype: torch.dtype, axes: int) -> Kind:
     raise SignatureError(
         f"a tensor has the dtype {dtype}",
         "convert it, as tensor.float() does",
-        "Numba has single and double precision, complex numbers of both, and integers",
+        "Numba supports single and double precision, complex numbers of both, and integers",
     )
 
 

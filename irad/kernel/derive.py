@@ -96,7 +96,7 @@ def derive_kernel(
         raise SignatureError(
             f"{kernel.name} has {len(program.parameters)} parameters, and {len(kinds)} kinds were given",
             "give one for each parameter of the LLVM function",
-            "a kind says what becomes of a parameter in the derivative",
+            "a kind says how a parameter takes part in the derivative",
         )
     with check_communication(program.text, leaves_apart=program.leaves_apart and not mode.is_forward):
         derivative = derive(

@@ -168,7 +168,7 @@ def _innermost(module: Module, sites: list[_Site]) -> _Site:
     raise UnsupportedError(
         f"the derivative of {sites[0].primal.name} calls itself",
         "write it as a loop",
-        "a derivative inside a kernel is made when what it is a derivative of is known",
+        "a derivative inside a kernel is generated once the code of its function is known",
     )
 
 
@@ -499,8 +499,8 @@ def _refused(module: Module, call: Call, wanted: WantedInside, size: int | None)
         error = UnsupportedError(
             f"the derivative of {wanted.name} inside a kernel needs a tape of a size that is not known when the kernel "
             "is compiled",
-            "(a) give the loop a largest number of iterations that is a constant, for i in range(20), and leave it by "
-            f"break, or (b) use forward mode, which needs none: irad.jvp, or (c) {outside}",
+            "(a) bound the number of iterations by a constant, for i in range(20), and leave the loop with break, or "
+            "(b) use forward mode, which needs none: irad.jvp, or (c) {outside}",
             "the tape of a derivative inside a kernel lies in the registers and the local memory of the thread; a loop "
             "whose iterations depend on each other saves values in each of them",
         )

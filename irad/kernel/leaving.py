@@ -50,11 +50,11 @@ def error_of_counting(inst: Instruction) -> UnsupportedError | None:
     if _symbol(inst) not in PREDICATED_BARRIERS:
         return None
     return UnsupportedError(
-        "a kernel with a barrier that counts has no derivative in irad where some threads of a block may leave, or "
-        "pass it less often, after they have passed barriers",
-        "put an if around what the others do, in place of return or break, so that all threads of a block reach all "
-        "barriers",
-        "threads that have left wait for the others in the derivative, and would be counted",
+        "irad cannot differentiate a kernel with a counting barrier if some threads of a block may exit, or pass it "
+        "less often, after they have passed barriers",
+        "put an if around the work of the other threads instead of return or break, so that all threads of a block "
+        "reach all barriers",
+        "in the derivative, threads that have exited wait for the others, and would be counted",
     )
 
 

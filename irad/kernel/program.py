@@ -184,7 +184,7 @@ def _recursive(function: Function, kernel: Function) -> UnsupportedError:
     error = UnsupportedError(
         f"the kernel calls {function.name}, which calls itself",
         "write it as a loop",
-        "what recursive device functions do to memory that threads share is not known where they are called",
+        "the effects of recursive device functions on memory that threads share are not known at the call",
     )
     error.instruction = next(iter(_calls_of(kernel, str(function.name))), None)
     return error

@@ -37,7 +37,7 @@ def check_options(options: Options) -> None:
     """
     if options.boundscheck:
         raise UnsupportedError(
-            "derivatives of kernels do not check indices: boundscheck=True",
+            "boundscheck=True is not supported for derivatives of kernels",
             "run with irad.cuda.executor(races=True), which reports accesses outside of the arrays of a launch",
             "a thread of a GPU cannot raise an exception where an index is wrong",
         )
@@ -62,7 +62,7 @@ def check_shared(arrays: Sequence[SharedArray], shadowed: Sequence[SharedArray],
         raise UnsupportedError(
             f"the shared arrays of the kernel have {own} bytes ({words})",
             "(a) use smaller tiles, or (b) dynamic shared memory, cuda.shared.array(0, …), whose size the launch gives",
-            f"GPUs take kernels with {STATIC_SHARED} bytes of shared arrays of a fixed size",
+            f"a kernel may have at most {STATIC_SHARED} bytes of shared arrays of fixed size",
         )
     if total > LARGEST.shared:
         raise UnsupportedError(
@@ -133,7 +133,7 @@ def check_tape(derivative: Derivative) -> None:
         raise UnsupportedError(
             "the derivative of this kernel would have to keep whole arrays on the tape of each thread",
             "copy element by element, and make local arrays (cuda.local.array) outside of loops",
-            "on the tape of a kernel there are numbers only, those of a warp side by side",
+            "the tape of a kernel holds only numbers, those of a warp next to each other",
         )
 
 
@@ -161,10 +161,10 @@ def without_shadow(who: str, pointer: Parameter, location: SourceLocation | None
     """The error of a constant array whose elements are read by a pointer that may point to one with a shadow."""
     name = str(pointer.name).removeprefix("arg.").partition(".")[0]
     return UnsupportedError(
-        f"{who} takes numbers from {name}, which is constant, by a pointer that may be into an array with a derivative "
-        "as well",
-        f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of its own",
-        "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
+        f"{who} reads numbers from {name}, which is constant, through a pointer that may also point into an array "
+        "with a derivative",
+        f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a separate branch",
+        "the derivative is added to the shadow that belongs to such a pointer, and a constant array has none",
         location,
     )
 
@@ -189,7 +189,7 @@ def _error(symbol: str) -> UnsupportedError | None:
     if symbol in _FENCES:
         return UnsupportedError(
             "a kernel with cuda.threadfence() has no derivative in irad",
-            "launch one kernel after the other instead: what the first has written, all blocks of the second may read",
+            "launch two kernels one after the other: all blocks of the second may read what the first wrote",
             "blocks that read what others wrote in the same launch would have to be reversed in the opposite order",
         )
     if symbol in _GRID:

@@ -347,7 +347,7 @@ def _compiled_check_mask(mask):
         raise SignatureError(
             f"dot_product_attention: a mask of {mask.dtype}, where booleans are needed",
             "(a) pass numbers that are to be added to the scores as bias= or (b) pass a mask such as mask != 0",
-            "a mask says which scores count; numbers could mean either",
+            "a mask says which scores count; numbers would be ambiguous",
             HERE,
         )
     return lambda mask: None

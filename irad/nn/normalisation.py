@@ -239,7 +239,7 @@ def _compiled_move(running, found, momentum, factor):
         return lambda running, found, momentum, factor: None
     if not isinstance(running.dtype, types.Float):
         raise SignatureError(
-            f"batchnorm: running statistics of {running.dtype}, which cannot hold what is written to them",
+            f"batchnorm: running statistics of {running.dtype}, which cannot hold the new statistics",
             "pass arrays of float32 or float64",
             "the running mean and variance are overwritten with floats",
             HERE,

@@ -30,7 +30,7 @@ def _check_values_typed(values: Any) -> Any:
         raise SignatureError(
             f"the right-hand side of a differential equation returns {described(values)}",
             "return an array of real numbers with one axis, as long as the state",
-            "the state moves along it",
+            "it is the derivative of the state",
             SourceLocation.here(),
         )
     return lambda values: None

@@ -165,7 +165,7 @@ def _check_state(is_state: bool, found: str) -> None:
         raise SignatureError(
             f"the state of a differential equation is {found}",
             "pass an array of real numbers with one axis",
-            "the methods are written for such states",
+            "the solvers take one-dimensional states of real numbers",
             SourceLocation.here(),
         )
 
@@ -185,25 +185,25 @@ def _check(choice: _Choice, event: Any) -> None:
         raise _refused(
             f"method={choice.method!r} is not a method of irad.ode",
             f"pass one of {', '.join(map(repr, METHODS))}",
-            "each is compiled into the solver",
+            "the method is compiled into the solver",
         )
     if choice.adjoint not in ("discrete", "continuous"):
         raise _refused(
             f"adjoint={choice.adjoint!r} is not an adjoint of irad.ode",
             "(a) pass 'discrete' or (b) pass 'continuous'",
-            "it says what reverse mode differentiates",
+            "it selects what reverse mode differentiates",
         )
     if choice.adjoint == "continuous" and (event is not None or choice.method == "rodas"):
         raise _refused(
             f"the continuous adjoint is asked for with {'an event' if event is not None else 'the method rodas'}",
             "leave out adjoint='continuous'",
-            "the adjoint equation is integrated by an explicit method, between times that are known",
+            "the adjoint equation is integrated by an explicit method between known times",
         )
     if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
         raise _refused(
             f"snapshots={choice.snapshots!r} is not a positive int",
-            "pass how many states reverse mode may hold at the same time, the first among them",
-            "the reverse sweep computes the other states again from these",
+            "pass the number of states that reverse mode may hold at the same time, including the first",
+            "the reverse sweep recomputes the other states from these",
         )
 
 

@@ -110,7 +110,7 @@ def paired_arguments(
         yield MarkedArgument(value, role, position, tuple(shadows), distance)
     if rest:
         raise SignatureError(
-            f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
+            f"the call for the derivative of {primal.name} passes more than its {len(primal.params)} parameters",
             _what_to_pass(mode),
             "the arguments after the function are those of its parameters, in order",
         )
@@ -174,7 +174,7 @@ def _shadow(
         raise SignatureError(
             f"the shadow of {where} is a {shadow.type}, and not a {value.type}",
             "pass a pointer to the same address space",
-            "the derivative finds the shadow by the steps by which the memory itself is found",
+            "the derivative computes the address of the shadow in the same way as that of the memory",
         )
     return shadow
 

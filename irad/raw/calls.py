@@ -87,7 +87,7 @@ def _read(
 ) -> AutodiffCall:
     if kind not in MODES:
         raise UnsupportedError(
-            f"a call of {call.callee.name} asks for {OTHER_KINDS[kind]}, which irad does not have",
+            f"a call of {call.callee.name} asks for {OTHER_KINDS[kind]}, which irad does not support",
             "ask for a gradient with __irad_autodiff, or for a tangent with __irad_fwddiff",
             "for LLVM IR from a file, irad supports only these two",
         )

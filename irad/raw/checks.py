@@ -478,7 +478,7 @@ def _unclear(unit: Unit, pointer: Value) -> IradError:
     name = next((name.removeprefix("arg.") for name in names if name and name.startswith("arg.")), None)
     whose = f"that parameter {name} points to" if name is not None else "with a derivative"
     return UnsupportedError(
-        f"memory {whose} is copied, and nothing shows whether it holds numbers",
+        f"memory {whose} is copied, and irad cannot tell whether it holds numbers",
         "(a) copy it number by number, (b) compile with optimisation and strict aliasing, so that the types are in the "
         "file, or (c) mark the argument enzyme_const",
         "numbers have derivatives, other bytes do not",

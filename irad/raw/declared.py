@@ -41,7 +41,7 @@ _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")
 _INACTIVE_TABLES: Final = ("__enzyme_inactivefn", "__irad_inactivefn")
 _GRADIENTS: Final = ("__enzyme_register_gradient", "__irad_register_gradient")
 _HOW: Final = "see irad opt --help for the parameters of the two functions"
-_WHY: Final = "the derivative calls the two functions in place of the one, with these types"
+_WHY: Final = "the derivative calls these two functions instead of the original one, with these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
         by_value = any(word.startswith(("byval", "sret")) for word in param.attributes)
         if by_value or (holds_floats(param.type) and not isinstance(param.type, FloatType)):
             raise SignatureError(
-                f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
+                f"argument {number} of {primal.name}, which has a registered derivative, is a structure by value",
                 "supply derivatives of functions that take numbers and pointers",
                 "there is no convention for where the shadow of such a structure goes",
             )
@@ -233,7 +233,7 @@ class _Definition:
             raise UnsupportedError(
                 f"{self.pair.primal} returns a pointer to active memory",
                 "pass the memory as an argument",
-                "a derivative written by hand does not return its shadow",
+                "a hand-written derivative does not return its shadow",
             )
         kept = [*self.values_of_augmented()]
         self.places = [(each.type, self.place(each.type)) for each in kept]

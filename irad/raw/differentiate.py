@@ -76,9 +76,9 @@ def differentiate(text: str, toolchain: Toolchain, options: Options, level: int 
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
-            "call a function whose name holds __irad_autodiff or __irad_fwddiff (or __enzyme_… of both): see "
+            "call a function whose name contains __irad_autodiff or __irad_fwddiff (or __enzyme_… of both): see "
             "irad opt --help",
-            "a compiler may also have dropped a call whose result is not used",
+            "the compiler may have removed a call whose result is unused",
         )
     work = _Work(text, toolchain, module, options, declared, registry, memory)
     for asked in calls:

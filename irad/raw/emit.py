@@ -64,7 +64,7 @@ def result_of(asked: AutodiffCall) -> ReturnLayout:
         raise SignatureError(
             f"the call for the derivative of {asked.primal.name} returns {returned}, its arguments' derivatives are "
             f"{wanted}",
-            f"(a) declare a function whose name holds __irad_autodiff and that returns {_spell(parts)}, or (b) mark "
+            f"(a) declare a function whose name contains __irad_autodiff and that returns {_spell(parts)}, or (b) mark "
             "arguments whose derivative is not wanted enzyme_const",
             "the call returns the derivative with respect to each number among the arguments",
         )
@@ -111,7 +111,7 @@ def _tangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
         wanted = " and ".join(str(kind) for kind, _ in parts)
         raise SignatureError(
             f"the call for the tangent of {asked.primal.name} returns {_described(returned)}, not {wanted}",
-            f"declare a function whose name holds __irad_fwddiff and that returns {_spell(parts)}",
+            f"declare a function whose name contains __irad_fwddiff and that returns {_spell(parts)}",
             "the call returns the tangent of the result, with enzyme_primal_return after the value",
         )
     return parts

@@ -241,14 +241,15 @@ def _call_error(function: Function, call: CallSite) -> IradError | None:
     if kind_of(call) is not None:
         return UnsupportedError(
             f"{function.name} is differentiated, and asks for a derivative itself",
-            "differentiate functions that do not ask for derivatives: irad has no second derivatives",
+            "differentiate functions that do not ask for derivatives: irad does not support second derivatives of "
+            "LLVM IR",
             "derivatives are inserted into the program only after its functions have been differentiated",
         )
     callee, module = call.callee, function.module
     if isinstance(callee, Function) and module is not None and "returns_twice" in expanded(callee, module):
         return UnsupportedError(
             f"a call of {callee.name} may return more than once, which has no derivative in irad",
-            "(a) decide by a condition instead, or (b) call it outside of the function",
+            "(a) use a condition instead, or (b) call it outside of the function",
             "the reverse sweep must know where control may have come from",
         )
     return None

@@ -1,4 +1,4 @@
-"""Reports on derivatives: what the tool did to a function, and why. See README.md.
+"""Reports on derivatives: what irad did to a function, and why. See README.md.
 
 The public names stand in the stub beside this file, and load on first use, so that the model of a report can be used
 without Numba.

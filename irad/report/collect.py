@@ -404,7 +404,7 @@ class Collector:
 
 def _no_ptx() -> UnsupportedError:
     return UnsupportedError(
-        "there is no PTX of a function for the CPU",
+        "a function for the CPU has no PTX",
         "(a) ask for the stage asm, or (b) inspect a kernel of numba.cuda.jit",
         "PTX is the code of NVIDIA's GPUs",
     )

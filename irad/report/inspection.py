@@ -41,9 +41,9 @@ def collector_of(
     if kernel is not f:
         if options is not None:
             raise SignatureError(
-                f"{f!r} is made already: options cannot be chosen any more",
+                f"{f!r} is already created: its options cannot be changed",
                 "inspect the kernel",
-                "a derivative has the options that it was asked for with",
+                "options are chosen when a derivative is created",
             )
         options = f.options
     return KernelCollector(kernel_subject(kernel, args, positions, options), args)
@@ -221,7 +221,7 @@ def _stage(name: str) -> Stage:
         return Stage(name.replace("_", "-"))
     except ValueError:
         raise SignatureError(
-            f"there is no stage {name!r}",
+            f"{name!r} is not a stage",
             f"name one of {', '.join(Stage)}",
             "a stage is one of the forms that the function takes on its way to machine code",
         ) from None

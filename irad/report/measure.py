@@ -163,9 +163,9 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     """
     if any(isinstance(argument, types.Type) for argument in args):
         raise SignatureError(
-            "a profile needs a call to look at, not types",
-            "give arguments instead of types",
-            "the derivative has to run to take time",
+            "a profile needs arguments, not types",
+            "pass arguments instead of types",
+            "a profile measures a running derivative",
         )
     shown = frozenset(source.numbers)
     sampler = Sampler(largest=2 * max(shown) + 1)
@@ -189,9 +189,9 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     total = sum(times.values())
     if total == 0:
         raise SignatureError(
-            "the derivative is too fast for a profile: it was never found running",
-            "give larger arguments",
-            "the profile looks now and then at the line that is running",
+            "the derivative is too fast for a profile: no sample found it running",
+            "pass larger arguments",
+            "the profiler samples the running line at intervals",
         )
     shares: dict[int, float] = {}
     reverse: dict[int, float] = {}

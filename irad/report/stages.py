@@ -136,7 +136,7 @@ def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple
             raise BackendError(
                 f"Numba cannot compile {dispatcher!r}: {error}",
                 "report it with the function",
-                "its code for the arguments that are asked for is what is shown",
+                "the report shows its code for these arguments",
             ) from error
         texts.append((name, dispatcher.inspect_llvm(kinds)))
     return texts

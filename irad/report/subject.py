@@ -96,9 +96,9 @@ def _of_derivative(
 ) -> Subject:
     if argnums is not None or options is not None:
         raise SignatureError(
-            f"{derivative!r} is made already: argnums and options cannot be chosen any more",
+            f"{derivative!r} is already created: its argnums and options cannot be changed",
             "inspect the function",
-            "they were chosen when it was made",
+            "they are chosen when a derivative is created",
         )
     primal = derivative.primal
     if isinstance(derivative, AugmentedDispatcher):
@@ -108,7 +108,7 @@ def _of_derivative(
         raise UnsupportedError(
             f"{derivative!r} cannot be inspected",
             "inspect the function that it belongs to",
-            "it is a part of a derivative, and no function of its own",
+            "it is a part of a derivative, not a separate function",
         )
 
     def use(kinds: tuple[Any, ...]) -> Subject:

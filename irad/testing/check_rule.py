@@ -174,7 +174,7 @@ def check_custom_rule(
     everything = tuple(has_floats(value) and not fixed for value, fixed in zip(given, held, strict=True))
     if not any(everything):
         raise SignatureError(
-            f"{catalogue.name_of(f)} is not given any float that has a derivative",
+            f"{catalogue.name_of(f)} is called without any float that has a derivative",
             "check it where an argument holds floats",
             "a rule gives derivatives with respect to floats",
         )

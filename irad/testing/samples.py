@@ -53,10 +53,10 @@ def sample(kind: Any, generator: np.random.Generator) -> Any:
             return [sample(kind.dtype, generator) for _ in range(_LENGTH)]
         case _:
             raise SignatureError(
-                f"no value can be made up for an argument of type {kind}",
+                f"irad cannot generate a value for an argument of type {kind}",
                 "give the arguments of one call",
-                "values are made up of numbers, arrays, records, tuples and lists; what others mean only the function "
-                "knows",
+                "irad generates numbers, arrays, records, tuples and lists; the meaning of other types is known only "
+                "to the function",
                 HERE,
             )
 

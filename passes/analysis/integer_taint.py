@@ -68,10 +68,10 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
     rule = "give the function that does this a rule: irad.rules.easy_rule"
     if unit.program.request.has_types and isinstance(inst, ir.Store) and not _is_followed(unit, inst.operands[1]):
         return UnsupportedError(
-            "it is not known whether an active number is manipulated as an integer here, bit by bit",
-            "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
-            f"the stack, (b) use floating-point operations or (c) {rule}",
-            "floats may lie in the same memory, and it is not known in which places",
+            "irad cannot tell whether an active number is manipulated bit by bit, as an integer, here",
+            "(a) if a recursive function changes integers in nodes, traverse the nodes in a loop, with a list as the "
+            "stack, (b) use floating-point operations or (c) {rule}",
+            "the memory may also hold floats, at positions that irad does not know",
         )
     return UnsupportedError(
         "an active number is manipulated as an integer, bit by bit, and becomes a number again",

@@ -332,7 +332,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return no_rule(unseen.name)
     return UnsupportedError(
         "a parallel loop uses active arrays together with an object that points to other memory (a list, an instance)",
-        "before the loop, take what it needs out of the object as arrays and numbers",
+        "before the loop, extract the arrays and numbers that it needs from the object",
         "irad must know which memory each iteration writes to, and cannot follow it through the object",
     )
 

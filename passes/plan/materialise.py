@@ -253,7 +253,7 @@ def _check_words(values: list[Value]) -> None:
             error = PlanError(
                 f"a value of type {value.type} would have to be saved in a loop of a kernel",
                 "use its parts instead, numbers of at most eight bytes",
-                "the tapes of the threads of a warp alternate word by word",
+                "the tapes of the threads of a warp are interleaved word by word",
             )
             error.instruction = value if isinstance(value, Instruction) else None
             raise error

@@ -262,7 +262,7 @@ def test_modules_are_found_here(model: str, monkeypatch: pytest.MonkeyPatch):
         ("{model}:loss", (*SIGNATURE, "--argnums", "0", "--wrt", "x"), 2, "give --wrt or --argnums, not both"),
         ("{model}:loss", ("--sig", "int64[::1], int64"), 1, "no argument of loss has a derivative"),
         ("{model}:loss", (*SIGNATURE, "--stage", "gpu"), 2, "'gpu' is not one of 'python', 'numba-ir'"),
-        ("{model}:loss", (*SIGNATURE, "--stage", "ptx"), 1, "there is no PTX of a function for the CPU"),
+        ("{model}:loss", (*SIGNATURE, "--stage", "ptx"), 1, "a function for the CPU has no PTX"),
         ("{model}:loss", (*SIGNATURE, "--diff", "plan"), 2, "'--diff' requires 2 arguments"),
         ("{model}:loss", (*SIGNATURE, "--diff", "plan", "tape", "--json"), 2, "--diff goes with neither"),
         ("{model}:loss", (*SIGNATURE, "--explain", "999"), 1, "line 999 is not in loss"),

@@ -381,7 +381,7 @@ def test_constants_by_declaration():
         (lambda config, x, y: (x.value, None), r"the wrong tangent"),
         (lambda config, x, y: (x.value, np.ones(2)), r"the wrong tangent"),
         (lambda config, x, y: (None, x.tangent), r"a value of the wrong type"),
-        (lambda config, x, y: (x.value, x.shadow), r"Numba cannot compile the forward of the rule of product"),
+        (lambda config, x, y: (x.value, x.shadow), r"Numba cannot compile the forward of the rule for product"),
     ],
 )
 def test_what_a_rule_must_return(rule, message):

@@ -331,7 +331,7 @@ def test_parts_that_are_not_there(with_rule, part):
         return None, None
 
     with_rule(volume, _volume_augmented, reverse)
-    with pytest.raises(RuleError, match=f"asks for the part {part!r}"):
+    with pytest.raises(RuleError, match=f"is called for the part {part!r}"):
         irad.grad(njit(_all_parts))(1.5, np.ones(2), 0.5, 0.25)
 
 

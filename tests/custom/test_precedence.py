@@ -142,14 +142,14 @@ def test_signatures_that_leave_open_which_is_meant():
         return x * y
 
     rules.easy_rule(product, 1.0, 1.0, signature=(float64, None))
-    with pytest.raises(RuleError, match="neither is the more specific"):
+    with pytest.raises(RuleError, match="neither is more specific"):
         rules.easy_rule(product, 2.0, 2.0, signature=(None, float64))
     rules.easy_rule(product, 3.0, 3.0, signature=(float64, float64))
     rules.easy_rule(product, 4.0, 4.0, signature=(None, float64))
     assert irad.grad(product)(1.0, 1.0) == 3.0
     assert irad.grad(product, argnums=1)(1, 1.0) == 4.0
     rules.remove(product, (float64, float64))
-    with pytest.raises(RuleError, match="neither is the more specific"):
+    with pytest.raises(RuleError, match="neither is more specific"):
         irad.grad(product)(1.0, 1.0)
 
 

@@ -327,7 +327,7 @@ def test_what_cannot_be_repeated_in_reverse_mode():
     assert "batched=True" in str(caught.value)
 
     rules.augmented_primal(double_into, batched=True)(augmented)
-    with pytest.raises(RuleError, match="one takes all directions at once"):
+    with pytest.raises(RuleError, match="takes all directions at once"):
         reversed_in_lanes(through, (1.0, 2.0))
 
     @rules.reverse(double_into, batched=True)

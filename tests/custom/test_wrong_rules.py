@@ -140,7 +140,7 @@ def test_a_part_is_missing():
     def f(a, k):
         return scale(a, k).sum()
 
-    with pytest.raises(RuleError, match="the rule of scale has no reverse") as caught:
+    with pytest.raises(RuleError, match="the rule for scale has no reverse") as caught:
         irad.grad(f)(np.array([1.0, 2.0]), 3.0)
     assert "@irad.rules.reverse(scale)" in str(caught.value)
 
@@ -150,7 +150,7 @@ def test_a_rule_that_numba_cannot_compile():
         return AugmentedReturn(a.value * k.value, np.zeros_like(a.value), k.shadow)
 
     message = error_of(augmented=augmented)
-    assert "Numba cannot compile the augmented_primal of the rule of scale" in message
+    assert "Numba cannot compile the augmented_primal of the rule for scale" in message
     assert "shadow" in message
 
 
@@ -159,7 +159,7 @@ def test_a_tape_of_another_form():
         return None, tape[0]
 
     message = error_of(reverse=reverse)
-    assert "Numba cannot compile the reverse of the rule of scale" in message
+    assert "Numba cannot compile the reverse of the rule for scale" in message
     assert "None" in message
 
 

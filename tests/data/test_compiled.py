@@ -127,7 +127,7 @@ def outcome(f: Any, arguments: Any) -> Any:
 def test_what_long_lists_share() -> None:
     arrays = [np.full(2, float(i)) for i in range(100)]
     x, y = typed.List(arrays + arrays[::-1]), typed.List(arrays[::-1] + arrays)
-    with pytest.raises(irad.SignatureError, match="read, or overwritten once more"):
+    with pytest.raises(irad.SignatureError, match="read, or overwritten again"):
         added(x, y)
     added(x, x)
     copies = [array.copy() for array in arrays]

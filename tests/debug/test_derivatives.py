@@ -146,7 +146,7 @@ def test_a_rule_that_returns_nan(with_rule):
     gradient = irad.grad(f, options=DEBUG)
     assert np.array_equal(gradient(np.arange(3.0)), 4.0 * np.arange(3.0))
     error = error_of(gradient, np.arange(6.0))
-    assert "the rule of" in error.operation
+    assert "the rule for" in error.operation
     assert f"{reverse.__code__.co_filename}:{reverse.__code__.co_firstlineno}" in str(error)
     assert error.sweep == "derivative"
     assert [number for _, number in error.loops] == [5]  # the reverse sweep comes to the last one first
@@ -170,7 +170,7 @@ def test_a_rule_that_computes_nan(with_rule):
         return x * twice(x)
 
     error = error_of(irad.grad(f, options=DEBUG), 1.0)
-    assert "the rule of" in error.operation
+    assert "the rule for" in error.operation
     assert f"{augmented.__code__.co_filename}:{augmented.__code__.co_firstlineno}" in str(error)
     assert error.sweep == "value"
 
@@ -195,7 +195,7 @@ def test_a_rule_that_writes_nan_into_a_shadow(with_rule):
 
     error = error_of(irad.grad(f, options=DEBUG), np.ones(3))
     assert error.location.line == reverse.__code__.co_firstlineno
-    assert "the rule of" in error.problem
+    assert "the rule for" in error.problem
 
 
 def test_arguments_that_are_nan_are_named():

@@ -89,7 +89,7 @@ def test_rules_and_ties():
         return special(x[0]) * 2.0
 
     error = error_of(lambda: irad.jvp(ruled, (Y,), (Y,), options=DEBUG))
-    assert "the rule of" in str(error)
+    assert "the rule for" in str(error)
     assert "test_forward" in str(error)
 
     @njit

@@ -284,7 +284,7 @@ def test_what_needs_python_or_has_no_type_in_c_is_refused(
         ((spring, SPRING), "libmodel.so", {"name": "two words"}, "not a name"),
         (({"spring": spring},), "model.o", {}, "not given as a function and its signature"),
         (({"model_free": (spring, SPRING)},), "model.o", {}, "every library model has"),
-        (({"spring": (spring, SPRING)}, SPRING), "model.o", {}, "beside a dictionary"),
+        (({"spring": (spring, SPRING)}, SPRING), "model.o", {}, "together with a dictionary"),
         ((lambda x: x, "(float64,)"), "model.o", {}, "not a name"),
         (({"index": (spring, SPRING)},), "model.o", {}, "the name of a function of the C library"),
         ((spring, "float32(float64[::1], float64)"), "model.o", {}, "returns float64, not float32"),

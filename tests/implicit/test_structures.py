@@ -65,7 +65,7 @@ def test_an_object_from_python():
 
 @pytest.mark.parametrize("guess", [(1.0, None), (1.0, 1j), {"x": 1.0, "y": "one"}, ()])
 def test_what_holds_no_real_numbers_is_refused(guess):
-    with pytest.raises(irad.SignatureError, match="the solver of an equation begins with"):
+    with pytest.raises(irad.SignatureError, match="the solver of an equation starts from"):
         implicit.newton(circle, guess, (5.0,))
 
 

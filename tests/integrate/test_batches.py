@@ -177,7 +177,7 @@ def test_refused():
         quad(njit(lambda xs, out: 1.0), 0.0, 1.0, batch=True)
     with pytest.raises(irad.SignatureError, match="known only at run time"):
         njit(lambda flag: quad(decay, 0.0, 1.0, 1.0, batch=flag))(True)
-    with pytest.raises(irad.UnsupportedError, match="writes to the arguments"):
+    with pytest.raises(irad.UnsupportedError, match="writes to the extra arguments"):
         irad.grad(lambda w: quad(scribbles, 0.0, 1.0, (w,), batch=True)[0])(np.ones(2))
 
 

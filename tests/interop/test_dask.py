@@ -252,7 +252,7 @@ X = da.ones((4, 3), chunks=(2, 3))
         (lambda f: f(WEIGHTS, X.rechunk({1: 2}), X[:, 0]), "has \\(2, 2\\) blocks"),
         (lambda f: f(WEIGHTS, X, da.ones(4, chunks=1)), "blocks of 2, 2 and of 1, 1, 1, 1 rows"),
         (lambda f: f(WEIGHTS, X, [delayed(1.0)] * 3), "2 and 3 partitions"),
-        (lambda f: f(WEIGHTS, X, [delayed(1.0), 2.0]), "a list holds delayed values and others"),
+        (lambda f: f(WEIGHTS, X, [delayed(1.0), 2.0]), "a list mixes delayed values and others"),
         (lambda f: f(X, X, X[:, 0]), "argument 0 .* is split into partitions"),
         (lambda f: f(WEIGHTS, X, db.from_sequence([1]).sum()), "an argument is an Item of Dask"),
     ],

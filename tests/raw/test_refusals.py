@@ -68,20 +68,20 @@ CASES = {
     "bytes that may be numbers": (
         "void f(void *x, void *y, long n) { memcpy(y, x, n); }\n"
         "void use(void *x, void *dx, void *y, void *dy) { __enzyme_autodiff((void *)f, x, dx, y, dy, 8L); }",
-        "nothing shows whether it holds numbers",
+        "irad cannot tell whether it holds numbers",
         "memcpy",
     ),
     "eight bytes that may be a number": (
         "void f(void *x, void *y) { memcpy(y, x, 8); }\n"
         "void use(void *x, void *dx, void *y, void *dy) { __enzyme_autodiff((void *)f, x, dx, y, dy); }",
-        "nothing shows whether it holds numbers",
+        "irad cannot tell whether it holds numbers",
         "memcpy",
     ),
     "more bytes than the structure has": (
         "typedef struct { double w; int kind; } S;\n"
         "void f(const S *x, void *y, long n) { memcpy(y, x, n); ((S *)y)->w *= x->kind; }\n"
         "void use(S *x, S *dx, S *y, S *dy, long n) { __enzyme_autodiff((void *)f, x, dx, y, dy, n); }",
-        "nothing shows whether it holds numbers",
+        "irad cannot tell whether it holds numbers",
         "memcpy",
     ),
     "memory of the caller reallocated": (
@@ -124,7 +124,7 @@ CASES = {
         "void *__enzyme_register_gradient_g[] = {(void *)g, (void *)g_augmented, (void *)g_reverse};\n"
         "double f(double *x) { return g(*x); }\n"
         "double use(double *x, double *dx) { return __enzyme_autodiff((void *)f, enzyme_width, 2, x, dx, dx + 1); }",
-        "the rule of g cannot be called once for each",
+        "the rule for g cannot be called once for each",
         "return g(*x)",
     ),
     "unknown marker": (
@@ -274,7 +274,7 @@ CASES = {
         "for (long i = 0; i < n; i += n & 7) v += *(double *)(at + i);\n"
         "memset(at, 0, n);\nreturn v; }\n"
         "double use(char *s, char *t, long n) { return __enzyme_autodiff((void *)f, s, t, n); }",
-        "holds numbers beside pointers, and it is not certain which are which",
+        "holds numbers and pointers, and irad cannot tell them apart",
         "memset(at, 0, n)",
     ),
     "active value in a constant array": (

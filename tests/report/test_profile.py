@@ -140,7 +140,7 @@ def test_arguments_stay_as_they_are():
 
 def test_types_cannot_be_run():
     collector = Collector(subject_of(one_dear_line, (float64[::1],)), (float64[::1],))
-    with pytest.raises(SignatureError, match="a call to look at, not types"):
+    with pytest.raises(SignatureError, match="a profile needs arguments, not types"):
         profile(collector.subject, collector.source, collector.args)
 
 

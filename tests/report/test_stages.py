@@ -174,7 +174,7 @@ def test_a_refused_function_has_the_early_stages():
 
 
 def test_there_is_no_ptx_of_a_function():
-    with pytest.raises(UnsupportedError, match="no PTX of a function for the CPU") as caught:
+    with pytest.raises(UnsupportedError, match="a function for the CPU has no PTX") as caught:
         inspected(energy).stage("ptx")
     assert "stage asm" in caught.value.remedy
 

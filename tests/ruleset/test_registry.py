@@ -79,8 +79,8 @@ def test_two_rules_for_one_symbol_are_refused():
         Registry.of(SIN, call_rule("sinf"))
     text = str(caught.value)
     assert "'sinf'" in text
-    assert "the elementwise rule of 'sin'" in text
-    assert "the call rule of 'sinf'" in text
+    assert "the elementwise rule for 'sin'" in text
+    assert "the call rule for 'sinf'" in text
     assert "overlaid_on(base)" in text
 
 
@@ -205,8 +205,8 @@ def test_a_library_is_loaded_when_a_symbol_may_be_of_it():
     assert registry.lookup("one_fg") is None
     assert loaded == ["one_f"]
     assert [describe(rule) for rule in registry.all_rules()][1:3] == [
-        "the call rule of 'one_f'",
-        "the call rule of 'two_f'",
+        "the call rule for 'one_f'",
+        "the call rule for 'two_f'",
     ]
 
 
@@ -245,5 +245,5 @@ def test_numbers_are_partials():
 
 def test_describe():
     assert describe(PRINTF) == "the declaration of 'printf', 'puts' as inactive"
-    assert describe(call_rule(*"abcd")) == "the call rule of 'a', 'b', 'c', …"
-    assert describe(SIN) == "the elementwise rule of 'sin'"
+    assert describe(call_rule(*"abcd")) == "the call rule for 'a', 'b', 'c', …"
+    assert describe(SIN) == "the elementwise rule for 'sin'"

@@ -525,7 +525,7 @@ def test_wrong_tangents_are_seen(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_unknown_modes_are_refused():
-    with pytest.raises(SignatureError, match="names no mode of irad"):
+    with pytest.raises(SignatureError, match="does not name modes of irad"):
         gradcheck(cubed, 1.0, modes=("forward",))
 
 

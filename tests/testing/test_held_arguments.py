@@ -89,5 +89,5 @@ def test_a_wrong_tangent_is_found(ruled: Any):
 
 
 def test_no_float_is_left(ruled: Any):
-    with pytest.raises(SignatureError, match="not given any float that has a derivative"):
+    with pytest.raises(SignatureError, match="called without any float that has a derivative"):
         check_rule(ruled, irad.Const(cube), irad.Const(A), irad.Const((2.0, 7)))

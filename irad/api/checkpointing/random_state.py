@@ -91,7 +91,7 @@ def _draws(dispatcher: Any, argument_types: tuple[Type, ...]) -> bool:
         raise UnsupportedError(
             f"{name}, which is checkpointed, runs in parallel and draws random numbers",
             f"draw the numbers first and pass them to {name}, or leave out parallel=True",
-            "each thread has a generator of its own, whose state is not known when it runs again",
+            "each thread has its own generator, whose state is not known when it is recomputed",
             SourceLocation.of(dispatcher.py_func),
         )
     return True

@@ -99,7 +99,7 @@ def _check_state(function: Any, state: Type, result: Any) -> None:
         raise SignatureError(
             f"{name} is given a state that is {described(state)} and returns {described(result)}",
             "let it return a state of the type that it is given: the same tuples, dtypes and dimensions",
-            "what a step returns is the state of the next",
+            "the result of a step is the state of the next one",
             place,
         )
 
@@ -145,22 +145,22 @@ def check_arguments(
                 raise UnsupportedError(
                     f"{name}, which is checkpointed, is passed a random generator",
                     f"(a) draw with np.random in {name} or (b) draw first and pass the numbers to {name}",
-                    "it runs again in the reverse sweep, and would draw other numbers",
+                    "it is recomputed in the reverse sweep, and would then draw other numbers",
                     place,
                 )
             is_array = isinstance(leaf.type, types.Array)
             if of_loop and is_written and is_array:
                 raise UnsupportedError(
                     f"{name}, the step of a checkpointed loop, may write to an array that is not part of the state",
-                    f"(a) make the array part of the state or (b) let {name} make the array that it works in",
-                    "the step runs again from a snapshot of the state, and nothing else is as it was",
+                    f"(a) make the array part of the state or (b) let {name} create its work array itself",
+                    "the step is recomputed from a snapshot of the state alone; other memory may have changed by then",
                     place,
                 )
             if (is_written or is_overwritten) and not (is_array or leaf.is_immutable):
                 raise UnsupportedError(
                     f"{name}, which is checkpointed, is passed {described(leaf.type)} that may change",
                     f"pass {name} arrays and numbers in its place",
-                    "it runs again in the reverse sweep, and irad keeps copies only of arrays",
+                    "it is recomputed in the reverse sweep, and irad copies only arrays",
                     place,
                 )
 

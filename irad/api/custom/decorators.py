@@ -251,9 +251,9 @@ def _check_call(f: Any, function: Any, count: int, wanted: str) -> None:
         inspect.signature(getattr(function, "py_func", function)).bind(*([None] * count))
     except TypeError as error:
         raise RuleError(
-            f"the rule of {f.py_func.__qualname__} cannot be called with {count} arguments: {error}",
+            f"the rule for {f.py_func.__qualname__} cannot be called with {count} arguments: {error}",
             f"let it take {wanted}",
-            "that is what it is called with",
+            "irad calls it with these arguments",
             catalogue.location_of(function) if callable(function) else None,
         ) from None
 

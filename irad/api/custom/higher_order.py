@@ -76,9 +76,9 @@ def attach(
     target = target_of(f)
     if (augmented_primal is None) != (reverse is None) or any(catalogue.entries_of(target)):
         raise RuleError(
-            f"{catalogue.name_of(target)} is given half a rule for reverse mode, or a second one",
+            f"{catalogue.name_of(target)} is given only half of a rule for reverse mode, or a second rule",
             "pass both augmented_primal and reverse, once",
-            "they are two halves of one derivative, and what was compiled before is not compiled again",
+            "they are two halves of one derivative, and code that is already compiled would not use them",
             catalogue.location_of(target),
         )
     given = {kind: part for kind, part in parts.items() if part is not None}
@@ -273,7 +273,7 @@ def _active(argument: Any, name: str) -> list[Leaf]:
         raise RuleError(
             f"{name} is called with something that is not an argument of a rule",
             "pass the argument itself: args, not args.value",
-            "which parts carry a derivative is a property of the annotated argument",
+            "only the annotated argument says which of its parts carry a derivative",
         )
     leaves = leaves_of(argument.types[0], "argument.value")
     return [leaf for leaf in leaves if leaf.path in argument.active]
@@ -322,9 +322,9 @@ def _kept_arguments_typed(config: Any, position: Any, argument: Any) -> Any:
     known, at = config.config, position.literal_value
     if known.is_seen and known.written[at]:
         raise UnsupportedError(
-            "a function that is passed to another one writes to the arguments that are passed along",
-            "let it work on copies of its arguments",
-            "the derivative calls it with other points, and it has to do the same each time",
+            "a function that is passed to another one writes to the extra arguments passed with it",
+            "make it work on copies of its arguments",
+            "the derivative calls it at other points, and it must behave the same way each time",
             SourceLocation.here(),
         )
     if known.overwritten[at]:

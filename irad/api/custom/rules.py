@@ -162,7 +162,7 @@ def forward(f: Any, *, signature: Any = None, batched: bool = False) -> Callable
             inspect.signature(function).bind(None, *([None] * count))
         except TypeError as error:
             raise RuleError(
-                f"the forward of the rule of {catalogue.name_of(target_of(f))} cannot be called with "
+                f"the forward of the rule for {catalogue.name_of(target_of(f))} cannot be called with "
                 f"{1 + count} arguments: {error}",
                 "let it take (config, annotated arguments…)",
                 "it is called with the configuration and all arguments of the function",

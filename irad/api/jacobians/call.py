@@ -71,7 +71,7 @@ def device_code(primal: CPUDispatcher, task: Any, given: tuple[Type, ...], retur
         raise UnsupportedError(
             f"the Jacobian of {function.__qualname__} in device code is one of complex numbers",
             "pass and return their real and imaginary parts",
-            "its columns are those of real numbers there",
+            "in device code each column of a Jacobian belongs to a real number",
             location_of(function),
         )
     return _written(primal, task, structure)
@@ -107,7 +107,7 @@ def _of_arrays(function: Callable[..., Any], what: str) -> UnsupportedError:
         f"the Jacobian of {name} in device code {what}",
         f"(a) pass and return the numbers as a tuple or (b) irad.jvp({name}, …), for each column, or (c) "
         f"irad.autodiff(irad.Reverse, {name}, irad.Duplicated(…), …), for each row",
-        "device code cannot make arrays, and how many elements one has is not known when it is compiled",
+        "device code cannot create arrays, and their sizes are not known when it is compiled",
         location_of(function),
     )
 
@@ -157,7 +157,7 @@ class Call:
             f"outputs={position} names argument {position} ({self.parameters[position]}) of "
             f"{self.function.__qualname__}, which is {described(kind)}",
             "name the arrays that the function writes its results to",
-            "a Jacobian in outputs is that of the final content of an array",
+            "outputs= selects arrays whose final contents are differentiated",
             location_of(self.function),
         )
 
@@ -271,9 +271,10 @@ class Call:
         """
         if not derivation.repeats and self._is_differentiated:
             raise UnsupportedError(
-                f"a Jacobian of {self.function.__qualname__} is differentiated, and that has side effects",
+                f"a Jacobian of {self.function.__qualname__} is differentiated, but the function has side effects",
                 "draw random numbers outside, and pass them as an argument",
-                "it is computed by columns then, each of them in a run of the function; this one draws random numbers, "
+                "such a Jacobian is computed by columns, with one run of the function for each; this function draws "
+                "random numbers, "
                 "or changes a list, an object, a record or memory that is not an argument",
                 location_of(self.function),
             )

@@ -408,7 +408,7 @@ class _Entries:
                 raise SignatureError(
                     f"argument {each} of {self.function.py_func.__qualname__}, named by work= or outputs=, is {kind}",
                     "name arrays of floats",
-                    "memory for derivatives is kept for these",
+                    "irad keeps memory for the derivatives of these arrays",
                     location_of(self.function.py_func),
                 )
 

@@ -301,7 +301,7 @@ class SparseDerivative:
         return SignatureError(
             f"the pattern of the {self._matrix} of {self._primal.py_func.__qualname__} {problem}",
             remedy,
-            "columns or rows that are computed together are told apart by the pattern",
+            "the pattern separates columns or rows that are computed together",
             location_of(self._primal.py_func),
         )
 
@@ -431,7 +431,7 @@ def _check_choices(kind: str, primal: CPUDispatcher, pattern: Any, mode: Any, la
         raise SignatureError(
             f"format={layout.format!r} is not a format of irad.{kind}",
             '(a) format="csc" or (b) format="csr" or (c) format="coo"',
-            "the matrix is one of SciPy's, and its entries are in the order of its format",
+            "the result is a SciPy matrix, and its format decides the order of its entries",
             location_of(primal.py_func),
         )
     if isinstance(pattern, str) and pattern not in _PATTERNS:

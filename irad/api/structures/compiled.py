@@ -68,7 +68,7 @@ def check_options(name: str, **options: Any) -> None:
             raise SignatureError(
                 f"compiled code passes {option}= to {name}",
                 f"(a) leave it out or (b) call {name} from Python",
-                "compiled code knows types, where these options are about objects of Python",
+                "compiled code works on types, but these options concern Python objects",
                 HERE,
             )
 
@@ -182,9 +182,9 @@ def _one_hot(x: Any, index: Any, inactive: Any = None) -> Callable[..., Any]:
         vector = np.zeros(len(to_vec(x)))
         if index < 0 or index >= len(vector):
             raise SignatureError(
-                "there is no such element in the structure",
-                "pass an index from 0 on, of an element of irad.data.to_vec(x)",
-                "what is shared counts once, a complex number twice",
+                "the structure has no such element",
+                "pass the index of an element of irad.data.to_vec(x), counted from 0",
+                "a shared element counts once, a complex number twice",
                 HERE,
             )
         vector[index] = 1.0
@@ -260,7 +260,7 @@ def _type_of_vector(vector: VectorSpace, _: Any) -> VectorSpaceType:
         raise SignatureError(
             "a VectorSpace with inactive= is passed to compiled code",
             "pass one without, or its value",
-            "compiled code knows types, where this option is about objects of Python",
+            "compiled code works on types, but this option concerns Python objects",
             HERE,
         )
     return VectorSpaceType(typeof(vector.value))

@@ -142,7 +142,7 @@ def _given(output: Any, count: int) -> Values:
     raise SignatureError(
         f"the output is not a tuple of {count}",
         "pass a tuple with a structure for each result",
-        "outputs= says how many results the function has",
+        "outputs= gives the number of results of the function",
         HERE,
     )
 
@@ -168,7 +168,7 @@ def run(
         raise SignatureError(
             "no structure was passed",
             "pass at least one after the function",
-            "the first structure says what the result looks like",
+            "the result has the structure of the first argument",
             HERE,
         )
     known = _Known(seen, count)
@@ -205,7 +205,7 @@ def _immutable(root: Place) -> SignatureError:
     return SignatureError(
         f"the {type(place.inputs[0]).__name__} at {place.name} cannot be overwritten",
         "(a) put it in an array, a list or a dictionary or (b) use what the function without the underscore returns",
-        "numbers, tuples and read-only arrays cannot be changed, and nothing that holds it can be given another",
+        "numbers, tuples and read-only arrays are immutable, and no mutable object holds this one",
         HERE,
     )
 
@@ -457,7 +457,7 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
         raise SignatureError(
             "the vector holds complex numbers",
             "pass doubles, two for each complex number: vector.view(np.float64), if all of it is complex",
-            "a flat vector is one of doubles, as irad.data.to_vec returns it",
+            "a flat vector consists of doubles, like the one that irad.data.to_vec returns",
             HERE,
         )
     doubles = np.ascontiguousarray(vector, np.float64).ravel()
@@ -466,8 +466,8 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
     if doubles.size != sum(lengths):
         raise SignatureError(
             f"the vector has {doubles.size} elements, and the structure {sum(lengths)}",
-            "pass a vector with as many elements as irad.data.to_vec returns of the structure",
-            "a complex number is two elements; what is shared counts once",
+            "pass a vector as long as irad.data.to_vec(structure)",
+            "a complex number counts as two elements; shared elements count once",
             HERE,
         )
     return _refilled(root, doubles, lengths)
@@ -496,8 +496,8 @@ def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
     if not 0 <= index < vector.size:
         raise SignatureError(
             f"there is no element {index}: the structure has {vector.size}",
-            "pass an index from 0 on, of an element of irad.data.to_vec(x)",
-            "what is shared counts once, a complex number twice",
+            "pass the index of an element of irad.data.to_vec(x), counted from 0",
+            "a shared element counts once, a complex number twice",
             HERE,
         )
     vector[index] = 1.0

@@ -139,7 +139,7 @@ class VectorSpace:
                     raise SignatureError(
                         f"an array of {part.dtype} is multiplied by a complex number in place",
                         "(a) use x * factor, which makes complex arrays or (b) pass a real number",
-                        "the products have no room in it",
+                        "the array cannot hold complex numbers",
                         HERE,
                     )
         return number
@@ -195,6 +195,6 @@ def _structure(other: Any) -> Any:
     raise SignatureError(
         f"a vector is combined with {with_article(type(other).__name__)}",
         "wrap the structure first: irad.data.VectorSpace(structure)",
-        "operators are for two vectors of one space",
+        "operators combine two vectors of the same space",
         HERE,
     )

@@ -56,7 +56,7 @@ def target_of(arch: str) -> tuple[str, int]:
         raise BackendError(
             f"irad does not compile for {arch!r}",
             f"name one of {', '.join(_FIRST_ISA)}, or a newer one",
-            "an architecture is named as ptxas names it, and older ones lack atomic additions of float64",
+            "architectures have the names that ptxas uses, and older ones lack atomic additions of float64",
         )
     return arch, max(OLDEST_ISA, _FIRST_ISA[arch])
 

@@ -163,7 +163,7 @@ def lower_kernel(kernel: KernelModule) -> Module:
         raise BackendError(
             f"the kernel @{kernel.name} is not in its module",
             "name the kernel of the module",
-            "a kernel module has one kernel, which it names",
+            "a kernel module contains one kernel, selected by its name",
         )
     module.triple, module.layout = TRIPLE, None
     for function in module.defined_functions():
@@ -207,8 +207,8 @@ def refuse_call(module: Module, name: str, call: Instruction) -> BackendError:
     """The error for a function that nobody defines on the device."""
     return BackendError(
         f"the kernel calls '{name}', which does not exist on the GPU",
-        "(a) use a function that CUDA has, or (b) write it as a device function",
-        "a kernel is linked with NVIDIA's library of mathematics and nothing else",
+        "(a) use a function that CUDA provides, or (b) write it as a device function",
+        "a kernel is linked only with NVIDIA's mathematical library, libdevice",
         location=DebugInfo(module).location(call),
     )
 
@@ -258,7 +258,7 @@ def _rename(module: Module, old: str, new: str) -> None:
         raise BackendError(
             f"the module of the kernel has another function {new}",
             "rename one of them",
-            "PTX allows fewer letters in names than LLVM, and two names became one",
+            "PTX allows fewer characters in names than LLVM, and two names became equal",
         )
     function.name = new
     module.functions[new] = function

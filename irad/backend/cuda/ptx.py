@@ -141,7 +141,7 @@ def _check_intrinsics(module: Any) -> None:
             raise BackendError(
                 f"the kernel uses '{function.name}', which this version of LLVM does not know",
                 "report it with the kernel",
-                "operations of GPUs are named as LLVM names them",
+                "irad uses LLVM's names for operations of GPUs",
             )
 
 

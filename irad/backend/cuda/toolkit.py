@@ -70,8 +70,8 @@ def _roots() -> Iterator[Path]:
 def _missing(what: str, package: str) -> BackendError:
     return BackendError(
         f"{what} is not on this machine",
-        f"(a) {install(package)}, or (b) install the CUDA toolkit and let CUDA_HOME name its directory",
-        "PTX is made without it only for kernels that call no mathematical function"
+        f"(a) {install(package)}, or (b) install the CUDA toolkit and set CUDA_HOME to its directory",
+        "only kernels that call no mathematical function can be compiled without it"
         if package == "nvidia-nvvm"
         else None,
     )
@@ -153,9 +153,9 @@ def _read(said: str, arch: str, cubin: bytes) -> Assembly:
     used = _USED.search(said)
     if entry not in frames or used is None:
         raise BackendError(
-            "irad cannot read what this version of ptxas says",
+            "irad cannot parse the output of this version of ptxas",
             "report it with the version of ptxas",
-            "registers and memory are taken from what ptxas prints",
+            "the numbers of registers and bytes come from the output of ptxas",
         )
     stack, stores, loads = frames[entry]
     return Assembly(
@@ -181,13 +181,13 @@ def _fault(ptx: str, arch: str, said: str) -> BackendError:
     if found is None:
         return BackendError(
             f"ptxas failed for {arch}: {said.strip()}",
-            "correct what ptxas complains of",
+            "correct the errors that ptxas reports",
             "ptxas is NVIDIA's assembler, which irad runs as a program",
         )
     line = int(found[1])
     text = ptx.splitlines()[line - 1].strip() if 0 < line <= ptx.count("\n") + 1 else ""
     return BackendError(
-        f"ptxas does not take line {line} of the PTX for {arch}: {found[3]}",
+        f"ptxas rejects line {line} of the PTX for {arch}: {found[3]}",
         "(a) compile for this architecture, or (b) report it with the kernel, if irad made the PTX",
         "PTX is for an architecture and a version of the language",
         detail=text or None,

@@ -42,9 +42,10 @@ def _stuck(state: LaunchState, name: str) -> IradError:
     site = state.lowered.sites[groups[0][0]]
     return placed(
         BarrierError(
-            f"threads of block {state.current_block} of {name} wait for each other for ever",
-            "let all threads that are waited for reach the barrier, or give the mask of those that do",
-            "a barrier is left when all threads that it is for have reached it; those that have returned do not count",
+            f"threads of block {state.current_block} of {name} wait for each other forever",
+            "make all participating threads reach the barrier, or pass the mask of those that do",
+            "threads leave a barrier when all participating threads have reached it; threads that have returned do "
+            "not count",
             location=site.location,
             detail="\n".join(text for _, text in groups[:_SHOWN]),
         ),
@@ -80,8 +81,8 @@ def _mixed_kinds(state: LaunchState, name: str) -> IradError:
     return placed(
         BarrierError(
             f"threads of block {state.current_block} of {name} wait at barriers of different kinds",
-            "let all threads of the block reach the same barrier",
-            "a barrier with a predicate gives what the predicates of all threads are together",
+            "make all threads of the block reach the same barrier",
+            "a barrier with a predicate combines the predicates of all threads",
             location=site.location,
             detail="\n".join(text for _, text in groups[:_SHOWN]),
         ),

@@ -229,8 +229,10 @@ class Trace:
             f"{self._name} has a race on {self._place(address)}",
             "(a) put cuda.syncthreads() between the two or (b) use an atomic operation"
             if inside
-            else "(a) use an atomic operation or (b) let each block write elements of its own",
-            "both threads are in the same block, with no barrier between" if inside else "blocks run in no order",
+            else "(a) use an atomic operation or (b) make each block write to its own elements",
+            "both threads are in the same block, with no barrier between"
+            if inside
+            else "blocks run in an arbitrary order",
             threads=(threads[0], threads[1]),
             blocks=blocks,
             locations=(sites[0].location, sites[1].location),

@@ -122,7 +122,7 @@ def _create_key(destructor: int) -> ctypes.c_uint32:
     if status != 0:
         raise BackendError(
             f"no thread-specific key for irad's arenas: {os.strerror(status)}",
-            "free keys, for instance those of other libraries, or run irad in a process of its own",
+            "free keys, for instance those of other libraries, or run irad in a separate process",
             "the process has used up all keys of its C library (1024 with glibc)",
         )
     return key

@@ -60,7 +60,7 @@ def rule(
         raise SignatureError(
             f"irad.cuda.rule is given {function!r} and {reverse!r}",
             "irad.cuda.rule(function, reverse)",
-            "the rule says how the function is reversed",
+            "a rule consists of a function and its reverse",
         )
     name = getattr(function, "__name__", str(function))
     register(function, Rule(name, reverse, arrays=None, changes=changes))

@@ -144,10 +144,10 @@ def _called(name: str, function: Any, args: Any, kwargs: Any) -> Any:
         result = call_function(NUMPY, name, function, args, kwargs)
     if is_recording and gathered(result, lambda each: hasattr(each, "dtype") and each.dtype.kind in "fc"):
         raise UnsupportedError(
-            f"{name} of NumPy is given a copy on the host of an array of the device, and a tape records",
+            f"{name} of NumPy is given a host copy of a device array while a tape records",
             "(a) compute it on the device, or (b) after the tape's block, or (c) numpy.asarray(copy), if the result "
             "does not come back to the device",
-            "what is computed on the host would be a constant to the tape",
+            "the tape would treat results computed on the host as constant",
         )
     given = kwargs.get("out")
     if given is not None:

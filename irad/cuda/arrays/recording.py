@@ -194,9 +194,9 @@ class _Call:
             raise self.refusal(rule)
         if view.dtype.kind in "fc" and not is_injective(view):
             raise UnsupportedError(
-                f"{self.title} overwrites a view that has elements in the same memory",
+                f"{self.title} overwrites a view whose elements share memory",
                 "(a) overwrite a copy, view.copy(), or (b) a part without such elements, or (c) use a kernel",
-                "which of the elements remains there is up to the library",
+                "which element is stored last depends on the library",
             )
         return view
 
@@ -228,9 +228,9 @@ class _Call:
         found = self.record.device.view(array)
         if found is None:
             raise UnsupportedError(
-                f"{self.title} is given an array that is not in the memory of the device",
-                "pass arrays of the device",
-                "the tape knows memory by its address",
+                f"{self.title} is given an array that is not in device memory",
+                "pass device arrays",
+                "the tape identifies memory by its address",
             )
         return found
 
@@ -301,7 +301,7 @@ class _Call:
             f"{self.title} of {self.library.name} has no rule for a tape{which}",
             "(a) irad.cuda.rule(function, reverse), a rule of your own, or (b) irad.Const(array), for arguments "
             "without a derivative, or (c) a kernel",
-            "its result would be a constant to the tape",
+            "the tape would treat its result as constant",
         )
 
 

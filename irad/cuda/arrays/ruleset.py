@@ -181,7 +181,7 @@ def contributions(rule: Rule, call: ArrayCall, cotangent: Any) -> list[Any]:
         if each is _MISSING or (each is not None and call.xp.shape(each) != leaf.shape):
             gives = "none" if each is _MISSING else f"one of shape {call.xp.shape(each)}"
             raise RuleError(
-                f"the rule of {rule.name} gives {gives} for an argument of shape {leaf.shape}",
+                f"the rule for {rule.name} gives {gives} for an argument of shape {leaf.shape}",
                 "return a tuple with the cotangent of each argument, of its shape, or None where there is none",
                 "the cotangent of an argument holds a number for each of its elements",
             )

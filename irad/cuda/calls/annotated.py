@@ -149,8 +149,7 @@ def _annotation(device: Device, position: int, name: str, given: Any) -> Any:
     if not is_float and (view is None or (view.dtype.kind not in "fcV")) and not isinstance(given, tuple):
         return Const(given)
     remedy = (
-        "(a) irad.Duplicated(a, da), an array with its shadow, or (b) irad.Const(a): nothing is differentiated "
-        "with respect to it"
+        "(a) irad.Duplicated(a, da), an array with its shadow, or (b) irad.Const(a), for an array without a derivative"
         if view is not None
         else "(a) irad.Active(x), for a number whose derivative is returned, or (b) irad.Const(x), for a constant"
     )
@@ -263,8 +262,9 @@ class _Reader:
             if has != wants:
                 raise SignatureError(
                     f"the shadow of {name} has the {what} {has}, and {name} {wants}",
-                    f"make the shadow as {name} is made: same dtype, shape and strides",
-                    "the derivative with respect to an element lies in its shadow where the element lies in the array",
+                    f"make the shadow with the dtype, shape and strides of {name}",
+                    "the derivative with respect to an element has the position in the shadow that the element has in "
+                    "the array",
                 )
         if found.readonly:
             raise SignatureError(

@@ -73,7 +73,7 @@ def _check_shadows_apart_from_arrays(arrays: Sequence[ArrayPart]) -> None:
                 whose = "it" if other is part else other.name
                 raise SignatureError(
                     f"the shadow of {part.name} shares memory with {whose}",
-                    "pass memory of its own, of zeros for an array that is only read",
+                    "pass separate memory, filled with zeros for an array that is only read",
                     "the derivative would overwrite values that the kernel uses",
                 )
 

@@ -40,7 +40,8 @@ def raising(
         raise UnsupportedError(
             f"{primal.name} is compiled with debug=True, and its launch is captured in a CUDA graph",
             "capture the kernel without debug=True",
-            "what its threads raise is known when they have run; a captured launch has not run when it returns",
+            "exceptions of its threads are known only after they have run, and a captured launch has not run when it "
+            "returns",
             primal.program.source,
         )
     with ExitStack() as stack:

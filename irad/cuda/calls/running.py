@@ -215,9 +215,9 @@ class Run:
         shared = self.launch.shared
         if self.derivative.shared_copies > 1 and shared % _SHADOW_ALIGNMENT:
             raise SignatureError(
-                f"{shared} bytes of dynamic shared memory, which are not a multiple of {_SHADOW_ALIGNMENT}",
+                f"{shared} bytes of dynamic shared memory are not a multiple of {_SHADOW_ALIGNMENT}",
                 f"pass {-(-shared // _SHADOW_ALIGNMENT) * _SHADOW_ALIGNMENT}",
-                "the shadows of shared arrays lie after them, and have to be aligned as these are",
+                "the shadows of shared arrays follow them in memory and need the same alignment",
             )
         launch = replace(self.launch, shared=self.derivative.dynamic_shared(shared))
         if not self.derivative.uses_tape:

@@ -76,8 +76,8 @@ def never_launched(name: str) -> BackendError:
     """The error for a launch that is captured before it has run."""
     return BackendError(
         f"the derivative of {name} uses a tape, and its first launch is captured in a CUDA graph",
-        "run the step once on the same stream, let go of its tape (tape.reset()), then capture it",
-        "how large the tape must be is found out by running",
+        "run the step once on the same stream, release its tape (tape.reset()), then capture it",
+        "the size of the tape is known only after a run",
     )
 
 
@@ -103,10 +103,10 @@ def check_graphs() -> None:
     if any(device.download(address, _WORD, 0)):
         device.clear(address, _WORD, 0)
         raise TapeLimitError(
-            "a launch in a CUDA graph wanted more tape than it has; what it computed is NaN",
-            "run the step once with these values outside of the graph, which finds out how much it takes, and capture "
-            "it again",
-            "the graph was captured with the tape that earlier launches had wanted",
+            "a launch in a CUDA graph needed more tape than it has; its results are NaN",
+            "run the step once with these values outside the graph, which determines the size of the tape, and "
+            "capture it again",
+            "the graph was captured with as much tape as earlier launches had needed",
         )
 
 

@@ -293,7 +293,7 @@ def load_library() -> Any:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
         raise BackendError(
-            "there is no CUDA device here: NVIDIA's driver is not installed",
+            "no CUDA device found: NVIDIA's driver is not installed",
             "(a) with irad.cuda.executor(): runs kernels on the CPU, on NumPy arrays, or (b) IRAD_CUDA_EXECUTOR=1, "
             "which does so for the whole process, or (c) use a machine with a GPU",
             "kernels and their derivatives run on a GPU or on irad's executor",

@@ -150,10 +150,10 @@ class Lease:
 
 def _nothing_prepared() -> BackendError:
     return BackendError(
-        "a step that is captured in a CUDA graph needs memory that no step before has left for it",
-        "run the step once on the same stream, let go of its tape (tape.reset()), then capture it; and again before "
+        "a step that is captured in a CUDA graph needs more memory than earlier steps have left in the pool",
+        "run the step once on the same stream, release its tape (tape.reset()), then capture it; and again before "
         "another capture",
-        "nothing can be allocated during a capture, and what a graph uses is not used by anything else",
+        "memory cannot be allocated during a capture, and the memory of a graph is reserved for it",
     )
 
 

@@ -170,7 +170,7 @@ def copied(to: ArrayView, source: ArrayView, *, is_first: bool) -> CopyOperation
     raise UnsupportedError(
         f"a copy of {source.dtype}{list(source.shape)} to {to.dtype}{list(to.shape)} cannot be recorded",
         "(a) copy between contiguous arrays of the same shape, dtype and order that do not overlap, or (b) in a kernel",
-        "the tape moves cotangents as the copy moved values",
+        "the tape moves cotangents the way the copy moved values",
     )
 
 

@@ -51,10 +51,10 @@ class Record:
         origin = self.unseen.origin(array, view) if self.unseen is not None and view.size else None
         if origin is not None and not self.log.is_touched(view):
             raise UnsupportedError(
-                f"{name} was made while the tape records, by something that it does not see{origin}",
+                f"{name} was created while the tape records, by an operation that it does not see{origin}",
                 "(a) compute it with functions of arrays of the device that have a rule, or in kernels, or (b) "
                 "irad.Const(array), for a constant, or (c) make it before the tape's block",
-                "it would be a constant to the tape, whatever it was computed from",
+                "the tape would treat it as constant, whatever it was computed from",
             )
 
     @property
@@ -138,10 +138,10 @@ def refuse_assignment() -> None:
     """Refuses an assignment to elements of an array of Numba's while a tape records."""
     if current_record() is not None:
         raise UnsupportedError(
-            "an assignment to elements of an array of Numba's is not recorded by a tape",
+            "a tape does not record assignments to elements of Numba's device arrays",
             "(a) assign in a kernel, or (b) array.copy_to_device(values), or (c) to the CuPy array of the same memory, "
             "cupy.asarray(array), or (d) before the tape's block",
-            "the operations before it would be reversed with other values than they computed with",
+            "earlier operations would be reversed with values other than those they used",
         )
 
 
@@ -187,7 +187,7 @@ def _written_constant(name: str) -> SignatureError:
     return SignatureError(
         f"{name} is irad.Const, and the kernel may write to it",
         f"pass {name} without an annotation",
-        "what was in the array before is overwritten, and has no derivative any more",
+        "the previous contents of the array would be overwritten and lose their derivative",
     )
 
 
@@ -195,9 +195,9 @@ def check_unchanged(record: Record, name: str, views: Sequence[ArrayView] | None
     """Refuses arrays that something else has changed since the tape saw them last, as far as the device can tell."""
     if record.log.changed(views):
         raise ChangedBufferError(
-            f"{name} was changed since the tape saw it last, by something that the tape does not record",
-            "(a) change it in a kernel or by a copy, inside of the tape's block, or (b) use another array",
-            "the operations that were recorded would be reversed with values that they did not compute with",
+            f"{name} was changed after its last use on the tape, by an operation that the tape does not record",
+            "(a) change it in a kernel or by a copy, inside the tape's block, or (b) use another array",
+            "recorded operations would be reversed with values other than those they used",
         )
 
 
@@ -205,7 +205,7 @@ def check_numbers(record: Record, name: str, views: Iterable[ArrayView]) -> None
     """Refuses arrays in memory that the tape has seen as numbers of another type, if either are floats."""
     if any(map(record.log.is_other_number, views)):
         raise UnsupportedError(
-            f"{name} is memory that the tape has seen as numbers of another type",
+            f"{name} is memory that the tape has recorded as numbers of another type",
             "(a) convert the numbers, with astype, or (b) change them in a kernel",
             "the bytes of a float have no derivative",
         )
@@ -223,7 +223,7 @@ def view_of(device: Device, array: Any) -> ArrayView:
     if found is None:
         raise SignatureError(
             f"{with_article(type(array).__name__)} is not an array",
-            "pass an array of the device",
-            "the tape knows memory",
+            "pass a device array",
+            "a tape records device memory",
         )
     return found

@@ -41,9 +41,9 @@ def reverse(record: Record, outputs: tuple[Any, ...]) -> None:
     check_unchanged(record, "an array", None)
     if is_captured and any(each is not None and device.view(each) is None for _, each in seeds):
         raise SignatureError(
-            "a cotangent is an array of the host, and the stream is captured in a CUDA graph",
-            "pass an array of the device",
-            "data of the host cannot be copied in a capture",
+            "a cotangent is a host array, and the stream is captured in a CUDA graph",
+            "pass a device array",
+            "host data cannot be copied during a capture",
         )
     if not is_captured:
         device.synchronize()
@@ -98,7 +98,7 @@ def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
             f"an output has the shape {view.shape}, and no cotangent",
             "(a) tape.backward((y, dy)), with the derivative of the result with respect to y, or (b) an array of one "
             "element, for a loss",
-            "only a single number is differentiated by itself",
+            "only a single number needs no cotangent",
         )
     if cotangent is None:
         return view, None
@@ -156,7 +156,7 @@ def gradient(record: Record, array: Any) -> Any:
         raise SignatureError(
             "the tape has not seen this array",
             "pass an array that a recorded kernel took, and not as irad.Const, or a part of one",
-            "derivatives are with respect to what was recorded",
+            "only recorded arrays have derivatives",
         )
     return record.device.array(found, keeps=record.regions.holder(found) if found.size else None)
 
@@ -264,7 +264,7 @@ def _enter(tape: Tape) -> None:
         raise SignatureError(
             "a tape is recording already",
             "leave its block first; one tape can record several blocks, one after the other",
-            "what is recorded on two tapes would be reversed twice",
+            "operations recorded on two tapes would be reversed twice",
         )
     tape._watch.enter_context(watched(tape._record))
     tape._token = RECORDING.set(tape._record)
@@ -327,7 +327,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         raise SignatureError(
             f"irad.cuda.value_and_grad is given {f!r}",
             "pass a Python function that launches kernels",
-            "what it launches is recorded while it runs",
+            "the kernels that it launches are recorded while it runs",
         )
 
     @functools.wraps(f)

@@ -160,8 +160,8 @@ def forget_kind(cls: type) -> None:
     if cls not in _registered:
         raise SignatureError(
             f"{cls.__qualname__} is not registered",
-            "pass the class that was registered itself, not one derived from it",
-            "a registration is of one class, though it holds for those derived from it",
+            "pass the registered class, not a subclass",
+            "a registration belongs to one class and also covers its subclasses",
             HERE,
         )
     del _registered[cls]

@@ -346,7 +346,7 @@ class Recursion(Form[Place, Part, Values]):
         raise SignatureError(
             f"the function returns {with_article(type(found).__name__)} for the vectors at {place.name}",
             f"return a tuple of {self._count}, one for each result",
-            "outputs= says how many results there are",
+            "outputs= gives the number of results",
             HERE,
         )
 

@@ -293,7 +293,7 @@ def _repeated(known: Place, way: Way) -> SignatureError:
 
 def _overwritten(owner: Place, place: Place) -> SignatureError:
     return SignatureError(
-        f"an output holds at {owner.name} what an input holds at {place.name}",
+        f"an output holds at {owner.name} the object that an input holds at {place.name}",
         "pass a copy of the input, made by irad.data.copy",
         "it would be overwritten before it is read",
         HERE,
@@ -328,8 +328,8 @@ def _check_alike(place: Place, other: Any) -> None:
 def _unlike(place: Place, how: str) -> SignatureError:
     return SignatureError(
         f"the structures differ: the values at {place.name} {how}",
-        "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
-        "a function of several structures is called with what they hold at the same place",
+        "pass structures of the same form, such as those made by irad.data.make_zero and irad.data.copy",
+        "a function of several structures is called with their values at the same place",
         HERE,
     )
 

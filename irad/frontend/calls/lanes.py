@@ -22,10 +22,10 @@ from irad.passes.mode import Algebra
 def no_directions(dispatcher: Dispatcher) -> SignatureError:
     """The error of a batch whose directions cannot be counted."""
     return SignatureError(
-        f"the directions of an irad.BatchDuplicated argument of {dispatcher.py_func.__qualname__} are not a tuple, or "
-        "an empty one",
+        f"the directions of an irad.BatchDuplicated argument of {dispatcher.py_func.__qualname__} are not a nonempty "
+        "tuple",
         "pass a tuple of arrays, or of tangents of a number: irad.BatchDuplicated(x, (first, second))",
-        "how many there are is decided when the derivative is compiled",
+        "their number must be known when the derivative is compiled",
         location_of(dispatcher.py_func),
     )
 
@@ -44,7 +44,7 @@ def types_of_lanes(dispatcher: Dispatcher, argument: Argument, given: Any, task:
     if task.mode.algebra is Algebra.TAYLOR:
         raise SignatureError(
             f"the series of {argument} of {dispatcher.py_func.__qualname__} up to order {width} is {described(given)}",
-            f"pass a tuple of {width} coefficients, those of t to t**{width}; for a number None stands for zero",
+            f"pass a tuple of {width} coefficients, those of t to t**{width}; for a number, None means zero",
             "the coefficients of the value depend on those of all arguments up to that order",
             location_of(dispatcher.py_func),
             focus=argument.name,

@@ -39,8 +39,8 @@ from irad.records import dataclass
 _FILE: Final = "irad.grad"
 _PROBLEM, _REMEDY, _REASON = (
     "a recursive function writes to its arguments, and its gradient is differentiated",
-    "write to a copy that is made in it",
-    "of gradients of recursive functions irad takes the derivatives in another order, at the same arguments",
+    "write to a copy that is made inside the function",
+    "irad differentiates gradients of recursive functions in another order, which needs unchanged arguments",
 )
 
 
@@ -61,8 +61,8 @@ def check_exchange(primal: Dispatcher, derivation: Derivation) -> None:
         f"a derivative of {name} is differentiated, and {name} is recursive",
         f"(a) irad.grad or irad.value_and_grad of {name}, with numbers and arrays as arguments, or "
         "(b) write it as a loop or (c) give it a rule, in irad.rules",
-        "what the calls of a recursive function save leads from one to the next, and irad cannot follow it; of "
-        "gradients it takes the derivatives in another order",
+        "irad cannot follow what nested calls of a recursive function save; derivatives of gradients are computed in "
+        "another order, without that",
         location_of(primal.py_func),
     )
 

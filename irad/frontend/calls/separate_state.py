@@ -34,14 +34,14 @@ STATE_TYPE = BYTES
 
 _I32 = ir.IntType(32)
 _AGAIN = (
-    "the tape was reversed already",
+    "the tape has already been reversed",
     "(a) run the forward sweep again, for another tape or (b) irad.ReverseSplit(repeatable=True), which keeps tapes",
-    "a reverse sweep frees its tape, unless the mode says that there may be another one",
+    "a reverse sweep frees its tape, unless the mode allows another one",
     HERE,
 )
 _AT_ONCE = (
     "another thread is reversing the same tape",
-    "(a) reverse it in one thread after the other or (b) run the forward sweep once for each thread",
+    "(a) let the threads reverse it one after the other or (b) run the forward sweep once for each thread",
     "the reverse sweep works in the memory of the tape",
     HERE,
 )

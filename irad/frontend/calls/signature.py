@@ -20,7 +20,7 @@ from irad.frontend.values.gradients import gradient_of_content, is_copied_list, 
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
 
 _NO_CHANGE = (
-    "derivatives are taken with respect to floating-point numbers; integers, strings and None cannot vary continuously"
+    "derivatives are taken with respect to floating-point numbers; integers, strings and None do not vary continuously"
 )
 
 
@@ -35,7 +35,7 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
             raise UnsupportedError(
                 f"argument {name} of {function.__qualname__} is {described(numba_type)}, which Numba cannot compile",
                 f"pass numbers of a supported type: {name}.astype(np.float32)",
-                "Numba has a name for this type, but no arithmetic",
+                "Numba knows this type, but has no arithmetic for it",
                 location_of(function),
                 focus=name,
             )
@@ -205,7 +205,7 @@ def _not_a_float(dispatcher: Dispatcher, return_type: types.Type) -> SignatureEr
     seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
         "which is not a single float",
-        "a gradient is that of a single float; for several, irad must know their weights",
+        "a gradient belongs to a single float; for several floats, irad must know their weights",
     )
     if return_type in layouts.COMPLEX:
         reason = "the real and the imaginary part each have a gradient, and irad cannot know which is meant"
@@ -289,10 +289,10 @@ def check_written_back(dispatcher: Dispatcher, argument: Argument, given: Any, *
     for path, part in _parts_like(argument.type, given, ()):
         if (is_in_tuple or path) and is_copied_list(part):
             raise SignatureError(
-                f"the memory given for the derivative with respect to {argument} of {name_of(dispatcher)} is a list of "
-                "Python with numbers, in a tuple or on a tape",
+                f"the memory given for the derivative with respect to {argument} of {name_of(dispatcher)} is a Python "
+                "list of numbers, in a tuple or on a tape",
                 "pass numba.typed.List, for the argument as well",
-                "Numba copies such lists, and copies them back only where they are arguments themselves",
+                "Numba copies such lists, and copies them back only if they are arguments themselves",
                 location_of(dispatcher.py_func),
                 focus=argument.name,
             )

@@ -37,7 +37,7 @@ _OWN_ARENA = "irad.arena_new", "irad.arena_delete"
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
     "ask for derivatives only where it returns a value",
-    "where a function returns nothing, there is nothing to differentiate",
+    "if a function returns nothing, there is nothing to differentiate",
     HERE,
 )
 

@@ -102,8 +102,8 @@ def untypable_besides(callee: str, function: Callable[..., object], values: Mapp
 
 def _nested(place: str, function: Callable[..., object], name: str) -> BackendError:
     return BackendError(
-        f"{place} is a list of lists, which Numba takes no further than the first",
-        f"(a) np.array({name}), an array of two dimensions, if the rows are equally long or (b) a list of arrays: "
+        f"{place} is a list of lists, of which Numba can change only the outer one",
+        f"(a) np.array({name}), a two-dimensional array, if all rows have the same length or (b) a list of arrays: "
         f"[np.asarray(row) for row in {name}]",
         "compiled code works on copies of Python's lists, and cannot write back to lists within lists",
         location_of(function),
@@ -157,9 +157,9 @@ def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
 def _annotated(what: str, function: Callable[..., object], name: str) -> SignatureError:
     return SignatureError(
         what,
-        f"(a) pass {name} itself; argnums says which arguments are differentiated or (b) irad.autodiff(irad.Reverse, "
-        f"{function.__name__}, …), with an annotation around each argument",
-        "an annotation belongs to irad.autodiff, which takes one around each argument",
+        f"(a) pass {name} itself, and select the differentiated arguments with argnums or (b) "
+        f"irad.autodiff(irad.Reverse, {function.__name__}, …), with an annotation around each argument",
+        "annotations are for irad.autodiff, which takes one around each argument",
         location_of(function),
         focus=name,
     )
@@ -208,8 +208,8 @@ def _remedy(name: str, value: object) -> str:
     match value:
         case _ if _is_tracer(value):
             return (
-                "(a) call it outside of jax.jit, jax.grad and jax.vmap, with np.asarray of JAX arrays or (b) call it "
-                "in a function for jax.pure_callback, with a derivative by jax.custom_vjp"
+                "(a) call it outside of jax.jit, jax.grad and jax.vmap, with np.asarray(…) of JAX arrays or (b) call "
+                "it in a function for jax.pure_callback, with a derivative from jax.custom_vjp"
             )
         case _ if _library_of(value) in _LIBRARIES:
             return _LIBRARIES[_library_of(value)].format(name)
@@ -224,7 +224,7 @@ def _remedy(name: str, value: object) -> str:
             )
         case np.ma.MaskedArray():
             return (
-                f"pass an array without a mask: {name}.filled(0.0), or {name}.compressed() to leave out what is masked"
+                f"pass an array without a mask: {name}.filled(0.0), or {name}.compressed() to leave out masked elements"
             )
         case np.ndarray():
             return f"pass an array of numbers: {name}.astype(float)"

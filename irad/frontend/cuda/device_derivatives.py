@@ -250,8 +250,8 @@ class _Call:
             if leaf.kind not in (LeafKind.NUMBER, LeafKind.INERT) or isinstance(leaf.type, types.Buffer):
                 raise self._refused(
                     f"returns {described(leaf.type)}",
-                    "return numbers or tuples of numbers, and write arrays to an argument that is passed",
-                    "device code cannot make arrays",
+                    "return numbers or tuples of numbers, and write arrays to an argument",
+                    "device code cannot create arrays",
                 )
 
     def _check_leaf(self, argument: Argument, leaf: Content) -> None:
@@ -268,9 +268,9 @@ class _Call:
             name = argument.name
             raise self._refused(
                 f"takes an array as {name}, and device code asks for its gradient as a new array",
-                f"give memory for it: (a) irad.value_and_grad_into(f)(out, {name}), with a local array as out, or (b) "
+                f"pass memory for it: (a) irad.value_and_grad_into(f)(out, {name}), with a local array as out, or (b) "
                 f"irad.autodiff(irad.Reverse, f, irad.Duplicated({name}, shadow))",
-                "device code cannot make arrays",
+                "device code cannot create arrays",
             )
 
     def _refused(self, what: str, remedy: str, reason: str) -> UnsupportedError:

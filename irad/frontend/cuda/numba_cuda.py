@@ -268,7 +268,7 @@ class _TypingContext(target.CUDATypingContext):
                 f"device code calls {val!r}",
                 "(a) irad.grad, irad.value_and_grad, irad.jvp, irad.vjp, irad.jacobian, irad.hessian, irad.hvp or "
                 "irad.autodiff or (b) call it on the host",
-                f"irad.{val.kind} has no form for GPUs, whose code cannot allocate memory",
+                f"irad.{val.kind} is not available on GPUs, where code cannot allocate memory",
                 SourceLocation.of(val.primal.py_func),
             )
         return twin

@@ -404,8 +404,8 @@ def _rewrite_call(module: Module, call: Call) -> None:
     if replacement is None:
         raise UnsupportedError(
             f"the kernel uses {code}, which irad does not know",
-            "(a) write it with other functions of numba.cuda or (b) report it, so that irad can learn it",
-            "irad translates what is particular to GPUs operation by operation, and this is not among them",
+            "(a) write it with other functions of numba.cuda or (b) report it, so that it can be added",
+            "irad translates the operations of GPUs one by one, and does not support this one",
             source_location(module, call),
         )
     b = Builder.before(call)

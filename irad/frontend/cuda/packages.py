@@ -22,7 +22,7 @@ def check_packages() -> None:
         raise BackendError(
             "Numba simulates CUDA in this process",
             "unset NUMBA_ENABLE_CUDASIM; irad.cuda.executor() runs kernels without a GPU, too",
-            "the simulator interprets kernels as Python, and what irad differentiates is compiled code",
+            "the simulator runs kernels as Python, and irad differentiates only compiled code",
         )
     try:
         importlib.import_module("numba.cuda")

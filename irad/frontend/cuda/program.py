@@ -202,7 +202,7 @@ def _flat(name: str, type_: types.Type, value: Any) -> Iterator[Flat]:
             yield int(np.asarray(value).view(np.int64))
         case _:
             raise SignatureError(
-                f"{name} is {type_}, which kernels cannot be given",
+                f"{name} is {type_}, which kernels cannot take",
                 "pass arrays, numbers, records, or tuples of them",
                 "arguments of kernels are copied to the GPU bit by bit",
             )
@@ -229,8 +229,8 @@ def _address(name: str, value: Any) -> int:
         interface = getattr(value, "__array_interface__", None)
     if interface is None:
         raise SignatureError(
-            f"{name} is {type(value).__name__}, which has no memory that a kernel can be given",
-            "pass an array of NumPy, Numba or CuPy",
-            "kernels are given addresses",
+            f"{name} is {type(value).__name__}, which is not an array that a kernel can take",
+            "pass a NumPy, Numba or CuPy array",
+            "kernels take the addresses of arrays",
         )
     return int(interface["data"][0])

@@ -50,7 +50,7 @@ def types_for(kernel: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
             return each
     raise SignatureError(
         f"{kernel.py_func.__qualname__} has no signature for ({', '.join(map(str, given))})",
-        "pass what it is declared for: " + " or ".join(f"({', '.join(map(str, each))})" for each in signatures),
+        "pass the declared types: " + " or ".join(f"({', '.join(map(str, each))})" for each in signatures),
         "a kernel with signatures is not compiled for other types",
         location=SourceLocation.of(kernel.py_func),
     )

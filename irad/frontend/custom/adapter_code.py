@@ -31,7 +31,7 @@ from irad.frontend.values.tree import Content, LeafKind
 
 _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (
-    "the augmented primal of a rule returns a shadow whose shape differs from its array",
+    "the augmented primal of a rule returns a shadow whose shape differs from that of its array",
     "return a shadow of the same shape: np.zeros_like(y)",
     "it needs an element for the cotangent of each element",
 )

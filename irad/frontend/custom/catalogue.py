@@ -274,7 +274,7 @@ class CustomRule:
         if found is None:
             other = next(iter(self.parts.values()))
             raise RuleError(
-                f"the rule of {self.name} has no {kind}",
+                f"the rule for {self.name} has no {kind}",
                 f"register one: @irad.rules.{kind}({self.name})",
                 "the augmented primal runs in the forward sweep, the reverse in the reverse sweep; both are needed",
                 location_of(other),
@@ -400,7 +400,7 @@ def edited(target: object, pattern: Pattern = ANY) -> Iterator[CustomRule]:
         raise RuleError(
             f"{target!r} cannot have a rule",
             "(a) name a function or (b) the symbol of a function of a library, a string",
-            "a rule belongs to what is called",
+            "rules are for functions that are called",
         )
     known = _RULES.get(target, {}).get(pattern)
     rule = (
@@ -441,8 +441,8 @@ def _check_entry(rule: CustomRule) -> None:
 
 def _unclear(one: CustomRule, two: CustomRule) -> RuleError:
     return RuleError(
-        f"{two.name} has declarations for {one.pattern} and for {two.pattern}, and neither is the more specific",
-        f"(a) declare first what holds for {one.pattern.meet(two.pattern)} or "
+        f"{two.name} has declarations for {one.pattern} and for {two.pattern}, and neither is more specific",
+        f"(a) first make a declaration for {one.pattern.meet(two.pattern)} or "
         f"(b) take one back: irad.rules.remove({two.name}, signature)",
         "a call that fits both is differentiated in one way, and irad cannot know which of them is meant",
         location_of(two.target) if callable(two.target) else None,

@@ -387,9 +387,9 @@ def _compile(
     rule, slots = built(rule, signature, is_forward=is_forward)
     if not is_forward and rule.takes_lanes("augmented_primal") != rule.takes_lanes("reverse"):
         raise RuleError(
-            f"of the augmented primal and the reverse of the rule of {rule.name}, one takes all directions at once",
+            f"in the rule for {rule.name}, only one of augmented_primal and reverse takes all directions at once",
             "register both with batched=True, or neither",
-            "the tape and the shadows that one leaves for the other are for all directions, or for one",
+            "the tape and the shadows that pass from one to the other hold either all directions or one",
             location_of(rule.part("reverse")),
         )
     lanes = wanted.width if rule.takes_lanes("forward" if is_forward else "augmented_primal") else None

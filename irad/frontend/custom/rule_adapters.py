@@ -181,7 +181,7 @@ def _refused(rule: CustomRule, kind: str, error: Exception) -> RuleError:
     found = explanation(error)
     line = next((line for file, line in found.places if file == place.file), place.line)
     return RuleError(
-        f"Numba cannot compile the {kind} of the rule of {rule.name}: {found.problem}",
+        f"Numba cannot compile the {kind} of the rule for {rule.name}: {found.problem}",
         f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
         f"a rule is compiled like the function; its arguments have a value, and a {_COMPANIONS[kind]}",
         SourceLocation(place.file, line, place.function),
@@ -422,7 +422,7 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tu
     except (TypeError, numba_errors.TypingError) as error:
         parameters = inspect.signature(rule.parts[kind])
         raise RuleError(
-            f"the {kind} of the rule of {rule.name} takes {parameters}, but is called with {len(passed)} arguments",
+            f"the {kind} of the rule for {rule.name} takes {parameters}, but is called with {len(passed)} arguments",
             f"let it take {_PARAMETERS[kind]}",
             "the parameters common to all rules come first, followed by the arguments of the function",
             location_of(rule.parts[kind]),
@@ -456,14 +456,14 @@ def can_convert(found: Type, wanted: Type) -> bool:
 _KIND: Final = "forward"
 _NO_TANGENT: Final = types.Tuple([types.none, types.none])
 _SHAPE_MISFIT: Final = (
-    "the forward of a rule returns a tangent whose shape differs from its array",
+    "the forward of a rule returns a tangent whose shape differs from that of its array",
     "return a tangent of the same shape: np.zeros_like(y)",
     "it needs an element for the tangent of each element",
 )
 _STRIDE_MISFIT: Final = (
     "the forward of a rule returns a tangent whose strides differ from those of its array",
     "make the tangent in the same way as the array: the same view, the same order of the axes",
-    "an element of the array and its tangent lie at the same distance from the beginning",
+    "an element of the array and its tangent must have the same offset",
 )
 
 

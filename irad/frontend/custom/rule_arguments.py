@@ -299,7 +299,7 @@ def _at(value: Any, part: tuple[int | str, ...]) -> tuple[Any, tuple[int, ...]]:
         index = fields.index(each) if each in fields else each
         if not isinstance(value, types.BaseTuple) or not isinstance(index, int) or not 0 <= index < len(value):
             raise RuleError(
-                f"is_active asks for the part {each!r} of {described(value)}",
+                f"is_active is called for the part {each!r} of {described(value)}",
                 "name a part of a tuple by its number, or of a named tuple by its name",
                 "only tuples have parts that are active one by one",
             )
@@ -326,9 +326,9 @@ def _is_needed_typed(argument):  # type: ignore[no-untyped-def]
 def _is_active_typed(argument, *part):  # type: ignore[no-untyped-def]
     if not all(isinstance(each, types.Literal) for each in part):
         raise RuleError(
-            "is_active is asked for a part that is known only when the rule runs",
-            "write the number or the name of the part into the rule",
-            "it decides what is compiled",
+            "is_active is called for a part that is known only at run time",
+            "write the number or the name of the part as a literal",
+            "is_active is evaluated when the rule is compiled",
         )
     answer = _decide_active(argument, *(each.literal_value for each in part))
     return lambda argument, *part: answer
@@ -375,5 +375,5 @@ def _in_lanes_typed(config, function, *arguments):  # type: ignore[no-untyped-de
     raise RuleError(
         "in_lanes is called where the number of directions is not known",
         "pass the config of the rule and single arguments: in_lanes(config, function, x, y)",
-        "its calls are written out when the rule is compiled",
+        "irad writes out its calls when it compiles the rule",
     )

@@ -287,10 +287,10 @@ def result_of(rule: CustomRule, signature: Signature, is_active: bool) -> Result
 
 
 _CONTRACT: Final = {
-    "augmented_primal": "it gives the value, its shadow (zeros for arrays that have a derivative, else None) and the "
-    "tape",
-    "reverse": "it gives a cotangent for each argument that is a number with a derivative, and None for the others, to "
-    "whose shadow it adds",
+    "augmented_primal": "it returns the value, its shadow (zeros for arrays that have a derivative, otherwise None) "
+    "and the tape",
+    "reverse": "it returns a cotangent for each number that has a derivative and None for other arguments, and adds "
+    "to the shadows of arrays",
     "forward": "it gives the value and its tangent, which has the structure of the value",
 }
 
@@ -298,7 +298,7 @@ _CONTRACT: Final = {
 def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object) -> RuleError:
     """The error for something that a function of a rule returned."""
     return RuleError(
-        f"the {kind} of the rule of {rule.name} returns {what}",
+        f"the {kind} of the rule for {rule.name} returns {what}",
         f"return {expected}",
         f"expected {expected}, got {got}; {_CONTRACT[kind]}",
         location_of(rule.parts[kind]),

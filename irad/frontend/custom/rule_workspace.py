@@ -293,7 +293,7 @@ def _functions(
         raise
     except Exception as error:
         raise RuleError(
-            f"the build_rule of {rule.name} raised {type(error).__name__} for {signature}: {error}",
+            f"the build_rule for {rule.name} raised {type(error).__name__} for {signature}: {error}",
             "let it return a rule for every signature that the function is called with",
             "irad calls it when it compiles a derivative that uses the function with these types",
             location_of(build),
@@ -302,7 +302,7 @@ def _functions(
     for kind, function in functions.items():
         if not callable(function):
             raise RuleError(
-                f"the build_rule of {rule.name} returned a {type(found).__name__} that has no function {kind}",
+                f"the build_rule for {rule.name} returned a {type(found).__name__} that has no function {kind}",
                 f"return irad.rules.StatefulRule(augmented_primal, reverse, state{', forward' * (kind == 'forward')})",
                 "a rule with workspace has functions for the sweeps, or for forward mode, and one that makes the "
                 "workspace",
@@ -310,7 +310,7 @@ def _functions(
             )
         if inspect.ismethod(function):
             raise RuleError(
-                f"{kind} of the rule that the build_rule of {rule.name} returned is a method of an object",
+                f"{kind} of the rule that the build_rule for {rule.name} returned is a method of an object",
                 "make it a function: @staticmethod",
                 "compiled code cannot access the object",
                 location_of(function.__func__),
@@ -324,7 +324,7 @@ def _state_type(rule: CustomRule, first: Any) -> Type:
     except REFUSALS as error:
         refused = explanation(error)
         raise RuleError(
-            f"Numba cannot compile the state of the rule of {rule.name}: {refused.problem}",
+            f"Numba cannot compile the state of the rule for {rule.name}: {refused.problem}",
             "write it so that numba.njit compiles it; it has no arguments",
             refused.reason,
             location_of(first),

@@ -179,7 +179,7 @@ def _stopped(emit: Emit, numba_type: Type, value: Value, name: str) -> Value:
             raise UnsupportedError(
                 f"{name}, an inactive argument, is {described(numba_type)}, and a derivative is differentiated",
                 "pass the numbers and arrays in it as arguments of their own",
-                "irad holds numbers and arrays constant in all derivatives, and not yet memory that holds pointers",
+                "irad can keep numbers and arrays constant in all derivatives, but not yet memory that holds pointers",
             )
 
 

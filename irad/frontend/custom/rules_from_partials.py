@@ -423,7 +423,7 @@ def easy_functions(
         "zero_in_lane": zero_in_lane,
         **{f"partial{i}": function for i, function, _ in wanted},
     }
-    file = f"irad.rules.easy_rule of {name_of(f)}"
+    file = f"irad.rules.easy_rule for {name_of(f)}"
     augmented = function_from("augmented", _augmented_source(names, needs_result), file, scope)
     forward = function_from("forward", _forward_source(names, wanted), file, scope)
     for each in (augmented, forward):
@@ -450,7 +450,7 @@ def _primal(f: object, compiled: Callable[[Callable[..., object]], object], name
     if not isinstance(f, FunctionType):
         return f
     listing = ", ".join(names)
-    file = f"irad.rules.easy_rule of {name_of(f)}"
+    file = f"irad.rules.easy_rule for {name_of(f)}"
     primal = function_from("primal", f"def primal({listing}):\n    raise NotImplementedError\n", file, {})
     source = (
         f"def typed({listing}):\n"

@@ -204,7 +204,7 @@ def _for_parts(head: str, call: str, count: int) -> Any:
 def _check_apart(result, arguments):  # type: ignore[no-untyped-def]
     if overlaps(result, arguments):
         raise RuleError(
-            "a function with a rule by irad.custom_vjp returns memory of one of its arguments",
+            "a function with a rule from irad.custom_vjp returns memory of one of its arguments",
             "return a copy of it",
             "an array and its copy have different cotangents, and the rule has one for what is returned",
         )
@@ -242,7 +242,7 @@ def _delivered_typed(cotangent, argument):  # type: ignore[no-untyped-def]
         return lambda cotangent, argument: None
     if isinstance(value, types.BaseTuple) or not isinstance(value, types.Number | types.Array):
         raise RuleError(
-            f"a rule by irad.custom_vjp is used for an argument of the type {value}, which takes part",
+            f"a rule from irad.custom_vjp is used for an argument of the type {value}, which takes part",
             "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
             "irad can pass back the cotangents of numbers and arrays only",
         )
@@ -265,7 +265,7 @@ def _added(cotangent, argument):  # type: ignore[no-untyped-def]
     shadow = argument.shadow
     if cotangent.shape != shadow.shape:
         raise RuleError(
-            "the backward function of a rule returns a cotangent of another shape than its argument",
+            "the backward function of a rule returns a cotangent whose shape differs from that of its argument",
             "return an array of the shape of the argument",
             "a cotangent has the structure of its argument",
         )

@@ -20,8 +20,8 @@ _OF_SCIPY: Final = (
 )
 _TYPES: Final = "Numba supports numbers, arrays, tuples and its own classes, lists and dictionaries"
 _PARTS: Final = "(a) pass the parts that the function needs as numbers, arrays or a named tuple"
-_FIXED: Final = "compiled code treats what it reads from outside as constant"
-_NO_ARRAY: Final = "lists, sets and tuples are not arrays: arithmetic and the methods of arrays are for arrays alone"
+_FIXED: Final = "compiled code treats global and closure variables as constants"
+_NO_ARRAY: Final = "lists, sets and tuples are not arrays, and only arrays have arithmetic and array methods"
 _TO_ARRAY: Final = "(a) pass an array, or make one: np.asarray(x) or (b) write a loop over the items"
 _ONE_TYPE: Final = "in compiled code an expression has a single type"
 
@@ -65,7 +65,7 @@ HINTS: Final = (
     ),
     Hint(
         r"name '(\w+)': Cannot determine Numba type of <class 'numpy\.vectorize'>",
-        "it calls {0}, which np.vectorize made",
+        "it calls {0}, which was made by np.vectorize",
         "np.vectorize calls a Python function for each element; compiled code can only call compiled functions",
         "make {0} with numba.vectorize instead of np.vectorize",
         "{0}",
@@ -80,8 +80,8 @@ HINTS: Final = (
     Hint(
         r"name '(\w+)': Cannot determine Numba type of <class 'type'>",
         "it uses {0}, which is a class",
-        "compiled code can read no attributes of Python classes, and create no instances of them",
-        "(a) read what it needs outside, into a variable of the module or (b) make {0} a numba.experimental.jitclass",
+        "compiled code cannot read attributes of Python classes or create instances of them",
+        "(a) assign what it needs to a variable of the module or (b) make {0} a numba.experimental.jitclass",
         "{0}",
     ),
     Hint(
@@ -107,7 +107,7 @@ HINTS: Final = (
     ),
     Hint(
         r"name '(\w+)' is not defined",
-        "there is no name {0}",
+        "the name {0} is not defined",
         "it is neither a variable of the function nor a name in its module",
         "(a) correct the name or (b) define or import it before the function is called",
         "{0}",
@@ -149,15 +149,15 @@ HINTS: Final = (
     Hint(
         r"Unknown attribute '(\w+)' of type ((?:float|complex|int|uint)\d+)\b",
         "a value of type {1} has no attribute {0}",
-        "operations on numbers, and on arrays of no dimension, give numbers, which have no methods of arrays",
-        "(a) pass an array of one dimension, as np.atleast_1d(x) makes it or (b) leave out {0}: there is one number",
+        "operations on numbers and on zero-dimensional arrays yield numbers, which have no array methods",
+        "(a) pass a one-dimensional array: np.atleast_1d(x) or (b) leave out {0}: there is only one number",
         "{0}",
     ),
     Hint(
         r"Unknown attribute '(\w+)' of type (.+)",
         "a value of type {1} has no attribute {0}",
         "Numba supports some of the attributes and methods that Python has",
-        "(a) correct the name or (b) use what Numba supports (its documentation lists it)",
+        "(a) correct the name or (b) use one that Numba supports (its documentation lists them)",
         "{0}",
     ),
     Hint(
@@ -189,12 +189,12 @@ HINTS: Final = (
         r">>> exception_match\(",
         "it catches exceptions of one class",
         "in compiled code `except` catches every exception, whatever its class",
-        "(a) write `except Exception:` or (b) test beforehand for what would raise the exception",
+        "(a) write `except Exception:` or (b) test beforehand for the condition that raises it",
     ),
     Hint(
         r"cannot type infer runaway recursion",
         "it calls itself on every path",
-        "the type of its result has to follow from a path that returns without a recursive call",
+        "Numba infers the type of its result from a path that returns without a recursive call",
         "return a value before the recursive call, for instance `if n == 0: return 1.0`",
     ),
     Hint(
@@ -236,19 +236,19 @@ HINTS: Final = (
     Hint(
         r"'with \(context manager\) as \(variable\):' construct is not supported",
         "it uses a with statement",
-        "the only context manager that Numba runs is its own, numba.objmode",
+        "Numba supports only one context manager, numba.objmode",
         "move the statement into the Python code that calls the function",
     ),
     Hint(
         r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>(?:i?(?:add|sub|mul|truediv|pow|"
         r"matmul)|neg|\w*_impl))\((.*\b(?:list|set|(?:Uni)?Tuple)\(.*)\)",
-        "there is no {0} for the types ({1})",
+        "{0} is not defined for the types ({1})",
         _NO_ARRAY,
         _TO_ARRAY,
     ),
     Hint(
         r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>\w+)\((.*)\)",
-        "there is no {0} for the types ({1})",
+        "{0} is not defined for the types ({1})",
         "Numba compiles each operation for the types of its operands, and supports no version for these",
         "(a) convert the operands, or leave out arguments that Numba does not support or (b) keep everything that is "
         "not a number out of the function",

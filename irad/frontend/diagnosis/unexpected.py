@@ -106,7 +106,7 @@ def _explain(error: Exception, package_of_raiser: str) -> _Parts:
         )
     return (
         problem,
-        "Numba's compiler failed at this line, without a message of its own",
+        "Numba's compiler failed at this line without a message",
         "write the line differently; calling the function directly shows the full traceback from Numba",
         None,
     )
@@ -120,7 +120,7 @@ def _misspelt(error: AttributeError) -> _Parts | None:
     full = f"{called(module)}.{name}"
     instead = _USE_INSTEAD.search(str(error))
     remedy = f"use {instead[1].strip('`')} instead" if instead else correction(module, name)
-    return f"there is no {full}", f"the module {module} has no such name: {_PLAIN}", remedy, full
+    return f"{full} does not exist", f"the module {module} has no such name: {_PLAIN}", remedy, full
 
 
 def _missing_package(error: ImportError) -> _Parts | None:
@@ -140,7 +140,7 @@ def _type_without_code(error: NotImplementedError) -> _Parts | None:
         return None
     return (
         f"it makes values of the type {kind}",
-        "Numba has a name for this type, but no arithmetic",
+        "Numba knows this type, but has no arithmetic for it",
         "use np.float32 or np.float64",
         str(kind),
     )
@@ -165,8 +165,8 @@ def _not_for_threads(error: TypeError | AttributeError) -> _Parts | None:
         return None
     return (
         f"a parallel loop uses {with_article(readable(found[1])) if found else 'a named tuple from another tuple'}",
-        "Numba hands numbers, arrays, and the parts of a tuple of these to threads, and nothing deeper",
-        "take the numbers and arrays that the loop needs out of it in front of the loop, as in weights = model.weights",
+        "Numba passes numbers, arrays and the parts of a tuple of these to threads, but no nested parts",
+        "extract the numbers and arrays that the loop needs before the loop, as in weights = model.weights",
         None,
     )
 

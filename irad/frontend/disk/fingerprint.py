@@ -414,7 +414,7 @@ class _Walk:
 
     def _add_rule(self, rule: CustomRule) -> None:
         if rule.is_imported:
-            raise CannotStore(f"the rule of {rule.name} is Python code, which compiled code knows by a number")
+            raise CannotStore(f"the rule for {rule.name} is Python code, which compiled code knows by a number")
         self.note("rule", rule.name, str(rule.pattern))
         for each in dataclasses.fields(rule):
             if each.name in ("target", "pattern", "version"):

@@ -187,7 +187,7 @@ class Foreign:
 
     def _misfit(self, what: str, expected: str, got: str) -> RuleError:
         return RuleError(
-            f"the imported rule of {self.name} gives the wrong {what}: expected {expected}, got {got}",
+            f"the imported rule for {self.name} gives the wrong {what}: expected {expected}, got {got}",
             f"return {expected}",
             "compiled code continues with the results of the rule, and was compiled for these types",
             location_of(self.rule),

@@ -191,8 +191,8 @@ Recompile = Callable[[object, CompileResult | None], Any]
 
 _LOG: Final = logging.getLogger("irad.cache")
 _FREEZES: Final = (
-    "Numba copies what global names, attributes of modules and global arrays hold into the machine code when it "
-    "compiles a function, and a derivative made now would be that of another program"
+    "Numba compiles the values of globals, attributes of modules and global arrays into the machine code, so a "
+    "derivative made now would belong to a different program"
 )
 
 
@@ -331,10 +331,10 @@ class Lowered:
         function = self.function()
         if self.is_implementation:
             again = "change it before the first call: Numba compiles what implements an overload once in a process"
-        again = again or f"compile it again, and then what calls it: {function.__name__}.recompile()"
+        again = again or f"recompile it, and then its callers: {function.__name__}.recompile()"
         names = changed[0] if len(changed) == 1 else f"{', '.join(changed[:-1])} or {changed[-1]}"
         return ChangedProgramError(
-            f"{function.__qualname__} was compiled before {names} changed, and still computes with what it was",
+            f"{function.__qualname__} was compiled before {names} changed, and still uses the old value",
             f"(a) {again} or (b) pass what changes as an argument",
             _FREEZES,
             SourceLocation.of(function),
@@ -343,11 +343,11 @@ class Lowered:
     def _cached_error(self) -> ChangedProgramError:
         function = self.function()
         return ChangedProgramError(
-            f"the machine code of {function.__qualname__} on disk is that of another program: something that it "
-            "reads or calls has changed since it was compiled",
-            f"compile it again, and then what calls it: {function.__name__}.recompile()",
-            "Numba looks only at the file of a function when it loads machine code from its cache (cache=True): it "
-            "does not see changes of other files, nor of what globals hold",
+            f"the machine code of {function.__qualname__} on disk is out of date: something that it reads or calls "
+            "has changed since it was compiled",
+            f"recompile it, and then its callers: {function.__name__}.recompile()",
+            "when Numba loads machine code from its cache (cache=True), it checks only the file of the function, not "
+            "other files and not the values of globals",
             SourceLocation.of(function),
         )
 
@@ -369,11 +369,11 @@ def check_links(caller: Any) -> None:
             continue
         function, other = caller.lowered.function(), callee.function()
         raise ChangedProgramError(
-            f"{function.__qualname__} was compiled before {other.__qualname__} was compiled again, and still calls "
-            "what that was",
-            f"compile it again, too: {function.__name__}.recompile()",
-            "Numba puts the code of what a function calls into its machine code, and a derivative made now would be "
-            "that of another program",
+            f"{function.__qualname__} was compiled before {other.__qualname__} was recompiled, and still calls the "
+            "old version",
+            f"recompile it as well: {function.__name__}.recompile()",
+            "the machine code of a function includes that of the functions it calls, so a derivative made now would "
+            "belong to a different program",
             SourceLocation.of(function),
         )
 

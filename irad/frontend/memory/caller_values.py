@@ -84,7 +84,7 @@ class MessageWords:
 
 TANGENT = MessageWords()
 SHADOW = MessageWords(
-    "shadow", "each number of the argument has a place for its derivative", "make it with irad.data.make_zero"
+    "shadow", "each number of the argument needs a place for its derivative", "make it with irad.data.make_zero"
 )
 
 
@@ -452,7 +452,10 @@ class CallerShadows:
 
     def _refuse(self, condition: Any, how: str, reason: str) -> None:
         what = f"the shadow of {self._names} {how}"
-        remedy = "pass a shadow that shares what the argument shares and nothing else, as irad.data.make_zero makes it"
+        remedy = (
+            "pass a shadow that shares objects where the argument does and nowhere else, such as irad.data.make_zero "
+            "returns"
+        )
         self._references.refuse(condition, what, remedy, reason)
 
     def _blocks(self, lanes: Sequence[CallerShadows], arrays: Sequence[Extent], *, by_shadow: bool) -> Regions:

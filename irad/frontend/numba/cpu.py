@@ -394,7 +394,7 @@ def _refuse_pullbacks(linked: _Linker) -> None:
             raise UnsupportedError(
                 f"the second derivative of {recursive} is differentiated, and {recursive} is recursive",
                 "(a) write it as a loop or (b) give it a rule, in irad.rules",
-                "what the calls of a recursive function save leads from one to the next, and irad cannot follow it",
+                "irad cannot follow what nested calls of a recursive function save",
             )
 
 
@@ -484,7 +484,7 @@ class _Linker:
         if missing := self._undefined():
             _refuse_pullbacks(self)  # tapes are made with code of another derivative
             raise BackendError(
-                f"the program calls {missing[0]}, which Numba compiled but did not hand over",
+                f"the program calls {missing[0]}, which Numba compiled but did not pass on to irad",
                 "report it with the function that caused it",
                 "irad differentiates the whole program and needs the code of every function in it",
             )

@@ -80,7 +80,7 @@ def parse(text: str) -> Any:
         refused = BackendError(
             "LLVM rejects the generated code",
             "report it with the function that caused it, and with what IRAD_ERRORS=llvm shows",
-            "this is a fault in irad or in this version of LLVM",
+            "this is a bug in irad or in this version of LLVM",
         )
         refused.llvm = str(error) if errors_show_llvm() else None
         raise refused from error
@@ -299,9 +299,9 @@ def refuse_extension_modules(marker: str) -> None:
     def refuse(library: Any) -> None:
         if any(variable.name == marker for variable in internals.compiled_module(library).global_variables):
             raise BackendError(
-                f"the extension module {library.name} cannot be made: a function in it calls a derivative",
-                "(a) for programs in C, C++ or Fortran, make a library of it with irad.export, or "
-                "(b) for Python, compile it when the program runs, by @irad.jit(cache=True), which keeps it on disk",
+                f"the extension module {library.name} cannot be built: a function in it calls a derivative",
+                "(a) for programs in C, C++ or Fortran, build a library with irad.export, or "
+                "(b) for Python, compile it at run time with @irad.jit(cache=True), which caches it on disk",
                 "the code of a derivative refers to objects and functions of the process that compiled it",
                 HERE,
             )

@@ -190,7 +190,7 @@ def _check_keys(keys: tuple[Any, ...]) -> None:
             raise SignatureError(
                 f"a dictionary of parameters has the key {key!r}, {with_article(type(key).__name__)}",
                 "(a) use strings as keys or (b) pass a numba.typed.Dict, with keys of one type and values of one type",
-                "in compiled code a part is found by its key when the function is compiled",
+                "in compiled code keys are looked up when the function is compiled",
                 HERE,
             )
 
@@ -257,9 +257,9 @@ def packed(value: Any) -> Any:
         return _packer_of(value.__class__)(value) if is_structure(value) else value
     except RecursionError:
         raise SignatureError(
-            f"{with_article(type(value).__name__)} of parameters holds itself",
+            f"{with_article(type(value).__name__)} of parameters contains itself",
             "pass it without the reference back to it",
-            "in compiled code a structure is a named tuple, which has an end",
+            "in compiled code a structure is a named tuple, which must be finite",
             HERE,
         ) from None
 

@@ -73,8 +73,8 @@ class Shadows:
         """
         if not self._primals.isdisjoint(self._owners):
             raise SignatureError(
-                "a shadow holds an object that an argument holds",
-                "pass a shadow of its own, as irad.data.make_zero makes it",
+                "a shadow holds an object that an argument holds, too",
+                "pass a separate shadow, such as irad.data.make_zero returns",
                 "the derivative would be stored in the argument",
                 HERE,
             )
@@ -132,8 +132,9 @@ class Shadows:
         owner = lane, id(value)
         if self._owners.setdefault(id(shadow), owner) != owner:
             raise SignatureError(
-                f"the shadow of {name} is another shadow, too",
-                "pass a shadow that shares what the argument shares and nothing else, as irad.data.make_zero makes it",
+                f"the shadow of {name} is also the shadow of another part",
+                "pass a shadow that shares objects where the argument does and nowhere else, such as "
+                "irad.data.make_zero returns",
                 "one derivative would be added to the other",
                 HERE,
             )
@@ -188,7 +189,7 @@ def _unlike(name: str, how: str) -> SignatureError:
     return SignatureError(
         f"the shadow of {name} {how}",
         "make it with irad.data.make_zero",
-        "each number of the argument has a place for its derivative",
+        "each number of the argument needs a place for its derivative",
         HERE,
     )
 

@@ -185,7 +185,7 @@ def check_known(content: tree.Content, name: str, way: str = "") -> None:
         raise SignatureError(
             f"compiled code passes {described(content.type)} at {way or 'the top'} to {name}",
             "pass its fields in a tuple: (x.weights, x.bias)",
-            "of compiled classes irad.data knows jitclasses",
+            "the only compiled classes that irad.data supports are jitclasses",
             HERE,
         )
     if isinstance(content, tree.UnknownContent) and isinstance(content.type, (*_KNOWN, types.DeferredType)):
@@ -212,8 +212,8 @@ def check_alike(first: tree.Content, other: tree.Content, way: str = "") -> None
         raise SignatureError(
             f"the structures differ: the values at {way or 'the top'} are {described(first.type)} "
             f"and {described(other.type)}",
-            "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
-            "a function of several structures is called with what they hold at the same place",
+            "pass structures of the same form, such as those made by irad.data.make_zero and irad.data.copy",
+            "a function of several structures is called with their values at the same place",
             HERE,
         )
     for one, two in zip(mine, its, strict=True):
@@ -247,7 +247,7 @@ def check_storage(content: tree.Content, name: str, way: str = "") -> None:
     raise SignatureError(
         f"{name} in compiled code: {described(content.type)} at {way or 'the top'} cannot be overwritten",
         "(a) put it in an array, a list or a jitclass instance or (b) use what irad.data.recursive_map_into returns",
-        "numbers, tuples and read-only arrays cannot be changed, and nothing that holds it can be given another",
+        "numbers, tuples and read-only arrays are immutable, and no mutable object holds this one",
         HERE,
     )
 
@@ -262,7 +262,7 @@ def check_new(content: tree.Content, name: str, way: str = "") -> None:
         return
     if isinstance(content, tree.RecordContent):
         raise SignatureError(
-            f"{name} in compiled code: a new record would be needed for that at {way or 'the top'}",
+            f"{name} in compiled code: a new record would be needed at {way or 'the top'}",
             "pass an array of one record in its place: records[i : i + 1]",
             "in compiled code a record is a place in an array and has no memory of its own",
             HERE,
@@ -280,8 +280,8 @@ def check_members(are_alike):  # type: ignore[no-untyped-def]
     if not are_alike:
         raise SignatureError(
             "the structures differ: at one place they hold different members, or arrays of different shapes",
-            "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
-            "a function of several structures is called with what they hold at the same place",
+            "pass structures of the same form, such as those made by irad.data.make_zero and irad.data.copy",
+            "a function of several structures is called with their values at the same place",
             HERE,
         )
 
@@ -316,7 +316,7 @@ def check_read(is_repeated, is_shared):  # type: ignore[no-untyped-def]
     """Refuses an output that is read, or is overwritten, at another place."""
     if is_shared and not is_repeated:
         raise SignatureError(
-            "what an output holds at one place is read, or overwritten once more, at another place",
+            "an object of an output is read, or overwritten again, at another place",
             "pass a copy of the input, made by irad.data.copy",
             "it would be overwritten before it is read",
             HERE,
@@ -329,8 +329,8 @@ def check_length(is_right):  # type: ignore[no-untyped-def]
     if not is_right:
         raise SignatureError(
             "the vector has more or fewer elements than the structure",
-            "pass a vector with as many elements as irad.data.to_vec returns of the structure",
-            "a complex number is two elements; what is shared counts once",
+            "pass a vector as long as irad.data.to_vec(structure)",
+            "a complex number counts as two elements; shared elements count once",
             HERE,
         )
 
@@ -349,7 +349,7 @@ def _in_layout_of_typed(made: Any, like: Any, wanted: Any) -> Any:
     def checked(made, like, wanted):  # type: ignore[no-untyped-def]
         if made.strides != like.strides:
             raise SignatureError(
-                "one array is found as two of different types, one of them in the order of Fortran",
+                "one array appears with two types, one of them in Fortran order",
                 "copy one of the two: np.asfortranarray(x)",
                 "each object becomes one object of the result, in one order",
                 HERE,

@@ -193,8 +193,8 @@ def _check_shape_typed(array: Any, like: Any) -> Any:
         if array.shape != like.shape:
             raise SignatureError(
                 "the structures differ: arrays at the same place have different shapes",
-                "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
-                "a function of several structures is called with what they hold at the same place",
+                "pass structures of the same form, such as those made by irad.data.make_zero and irad.data.copy",
+                "a function of several structures is called with their values at the same place",
                 HERE,
             )
 

@@ -69,8 +69,8 @@ def _caught(function: Function) -> list[IradError]:
         if pads and _returns(block):
             error = UnsupportedError(
                 "an exception is caught in a function that is differentiated",
-                "(a) decide by a condition instead, or (b) catch it outside of the function",
-                "the reverse sweep retraces the path of the program, and an exception leaves none",
+                "(a) use a condition instead, or (b) catch it outside of the function",
+                "the reverse sweep retraces the path of the program, and an exception leaves no trace",
             )
             error.instruction = pads[0]
             errors.append(error)

@@ -382,7 +382,7 @@ class KernelCollector:
 
 def _no_stage(stage: Stage) -> UnsupportedError:
     return UnsupportedError(
-        f"there is no stage {stage.value} of a CUDA kernel",
+        f"a CUDA kernel has no stage {stage.value}",
         f"ask for one of {', '.join(each.value for each in ALL)}",
         "many threads run a kernel, on a GPU",
     )

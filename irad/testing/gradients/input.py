@@ -100,9 +100,9 @@ def check_modes(modes: Sequence[str], known: Collection[str] = tuple(MODES)) -> 
     """Refuses modes that there are not, or not of what is checked."""
     if not modes or any(mode not in known for mode in modes):
         raise SignatureError(
-            f"modes={modes!r} names no mode of irad",
+            f"modes={modes!r} does not name modes of irad",
             f"use some of {', '.join(map(repr, known))}",
-            "a mode is a way of irad to make the derivative that is checked",
+            "modes say how irad computes the derivative that is checked",
             HERE,
         )
 
@@ -122,7 +122,7 @@ def check_settings(rtol: float | None, atol: float, counts: dict[str, int]) -> N
             raise SignatureError(
                 f"{name}={count!r} is less than {_LEAST[name]}",
                 f"give {_LEAST[name]} or more",
-                "a check that compares nothing would find everything right",
+                "a check without comparisons would always pass",
                 HERE,
             )
 
@@ -148,21 +148,21 @@ def bounds_of(limits: Any, leaves: Vector, what: str, location: SourceLocation) 
         raise SignatureError(
             f"the domain of {what} is {limits!r}",
             "give a pair: a lower and an upper bound, each a number, an array of the argument's shape, or None",
-            "the function is not called outside of its domain",
+            "the check does not call the function outside its domain",
             location,
         ) from None
     if not np.all(low <= high):
         raise SignatureError(
             f"the domain of {what} is empty",
-            "give a lower bound first, and no NaN",
+            "pass the lower bound first, and no NaN",
             "no number lies between these bounds",
             location,
         )
     if np.any(leaves < low) or np.any(leaves > high):
         raise SignatureError(
             f"{what} lies outside its domain",
-            "give a point inside, or a wider domain",
-            "the function is not called outside of its domain, not at this point either",
+            "pass a point inside, or a wider domain",
+            "the check does not call the function outside its domain",
             location,
         )
     return low, high
@@ -187,7 +187,7 @@ def refuse_shared_memory(
             raise SignatureError(
                 f"elements of argument {position} share memory",
                 "check the gradient with a copy",
-                "their derivatives are added up where they lie, and none of them can be varied alone",
+                "their derivatives are added up in one place, and no element can be varied alone",
                 location,
             )
     for (i, a), (j, b) in combinations(arrays, 2):

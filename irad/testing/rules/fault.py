@@ -94,7 +94,7 @@ class RuleFault(RuleError):
         if part is None:
             part = "augmented_primal" if fault in _OF_AUGMENTED else "reverse"
         super().__init__(
-            f"the rule of {catalogue.name_of(f)} fails in {fault.value}: {what}: expected {expected}, got {got}",
+            f"the rule for {catalogue.name_of(f)} fails in {fault.value}: {what}: expected {expected}, got {got}",
             (_REMEDIES | _REMEDIES_IN_FORWARD if part == "forward" else _REMEDIES)[fault],
             location=catalogue.location_of(_culprit(f, part)),
             detail=case,

@@ -33,7 +33,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
             return NoRuleError(
                 f"{name} has a rule of its own: a Taylor series cannot pass through it",
                 f"(a) call a function with the same body and no rule or (b) {_NESTED}",
-                "the rule says how first derivatives pass, and stands for the body",
+                "the rule gives first derivatives only, and replaces the body",
                 focus=name,
             )
         case CallRule(series=None, moves=False):
@@ -41,7 +41,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
             return NoRuleError(
                 f"irad knows no Taylor series of {name}",
                 f"(a) write it as loops over numbers or (b) {_NESTED}",
-                "the rule of this function tells first derivatives only",
+                "the rule of this function gives first derivatives only",
                 focus=name,
             )
         case Elementwise():
@@ -53,7 +53,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
             return NoRuleError(
                 f"irad knows no Taylor series of {name} of order {unit.program.request.mode.width}",
                 "(a) keep its arguments constant or (b) ask for a lower order",
-                f"in its derivatives is {lacking}, whose derivative is not known",
+                f"its derivatives contain {lacking}, whose derivative is not known",
                 focus=name,
             )
         case _:
@@ -96,7 +96,7 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
             return NoRuleError(
                 f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
                 its_own or usual,
-                "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
+                "its rule propagates cotangents, from which no tangent follows, and the rule replaces the body",
                 focus=name,
             )
         case PairRule(takes_lanes=False, repeats=False) as rule if _is_repeated(unit, call):
@@ -116,9 +116,9 @@ def _lacks_dependence(unit: Unit, call: CallSite) -> NoRuleError | None:
         case CallRule(symbols=(symbol, *_)) | PairRule(name=symbol):
             name = python_name(symbol)
             return NoRuleError(
-                f"which numbers the results of {name} depend on is not known",
+                f"irad does not know on which numbers the results of {name} depend",
                 'irad.sparse_jacobian(f, pattern="probe")',
-                "its rule says what the derivative is, and not which parts of it are zero",
+                "its rule gives the derivative, but not which parts of it are zero",
                 focus=name,
             )
         case _:
@@ -134,7 +134,7 @@ def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 f"(a) give it one: {name}.defvjp(forward, backward) or (b) irad.rules.forward({name}) in place of "
                 "irad.custom_jvp, after which reverse mode differentiates the body or (c) use forward mode: irad.jvp, "
                 "irad.pushforward or irad.autodiff(irad.Forward, …)",
-                "a rule for forward mode carries tangents on; how cotangents go back does not follow from it",
+                "a rule for forward mode propagates tangents; it does not say how to propagate cotangents",
                 focus=name,
             )
         case PairRule(takes_lanes=False, repeats=False) as rule if _is_repeated(unit, call):
@@ -146,7 +146,7 @@ def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
 
 def _not_repeatable(name: str, batched: str) -> NoRuleError:
     return NoRuleError(
-        f"the rule of {name} cannot be called once for each of several directions",
+        f"the rule for {name} cannot be called once for each of several directions",
         f"(a) let the rule take all of them at once: {batched} or (b) differentiate in one direction at a time: "
         "irad.Duplicated in place of irad.BatchDuplicated",
         "it may change what its caller sees, memory or random numbers, and would do so several times",

@@ -191,7 +191,7 @@ def test_batches(call):
 @pytest.mark.parametrize(
     ("annotations", "message"),
     [
-        ([irad.BatchDuplicated(X, X), irad.Const(X), irad.Const(2.0)], "not a tuple, or an empty one"),
+        ([irad.BatchDuplicated(X, X), irad.Const(X), irad.Const(2.0)], "not a nonempty tuple"),
         ([irad.BatchDuplicated(X, (X,)), irad.Duplicated(X, X), irad.Const(2.0)], "in several directions, others in"),
         ([irad.BatchDuplicated(X, (X,)), irad.Active(2.0), irad.Const(2.0)], "Active, which is for reverse mode"),
         (

@@ -318,7 +318,7 @@ def test_the_width_of_separate_sweeps_is_that_of_the_shadows():
         shadows = np.zeros((width, 4))
         assert reverse(augmented(irad.BatchDuplicated(X, tuple(shadows)), irad.Const(2.0 * X))) == (None, None)
         np.testing.assert_array_equal(shadows, np.tile(2.0 * X, (width, 1)))
-    with pytest.raises(irad.SignatureError, match="not a tuple, or an empty one"):
+    with pytest.raises(irad.SignatureError, match="not a nonempty tuple"):
         augmented(irad.BatchDuplicated(X, X), irad.Const(X))
     tape = augmented(irad.BatchDuplicated(X, tuple(np.zeros((2, 4)))), irad.Const(X))
     with pytest.raises(irad.SignatureError, match="cotangents of the value of dot in 2 directions are a float64"):
@@ -340,7 +340,7 @@ def dot(x, y):
 @pytest.mark.parametrize(
     ("annotations", "seed", "message"),
     [
-        ([irad.BatchDuplicated(X, X), irad.Const(2.0)], 1.0, "not a tuple, or an empty one"),
+        ([irad.BatchDuplicated(X, X), irad.Const(2.0)], 1.0, "not a nonempty tuple"),
         ([irad.BatchDuplicated(X, (X, X, X)), irad.Duplicated(2.0, 1.0)], 1.0, "in several directions, others in"),
         ([irad.BatchDuplicated(X, (X + 1.0, X + 2.0)), irad.Const(2.0)], 1.0, "cotangents of the value of scaled in 2"),
         ([irad.BatchDuplicated(X, (np.ones(4), np.ones(3))), irad.Const(2.0)], (1.0, 1.0), "different shape"),

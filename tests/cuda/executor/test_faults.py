@@ -228,7 +228,7 @@ def branches(first: str, second: str, last: str = "") -> KernelModule:
 @schedules
 def test_threads_that_wait_for_each_other_for_ever(schedule: Schedule):
     stuck = branches(CTA, WARP.format(-1))
-    with pytest.raises(irad.BarrierError, match="wait for each other for ever") as caught:
+    with pytest.raises(irad.BarrierError, match="wait for each other forever") as caught:
         run(stuck, 1, 32, 8, schedule=schedule)
     text = " ".join(str(caught.value).split())
     below, above = line_of(stuck, CTA[5:]), line_of(stuck, "warp.sync(i32 -1)")

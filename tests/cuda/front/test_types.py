@@ -133,7 +133,7 @@ def test_a_vector_type_as_argument_compiles():
 
     program = load_kernel(cuda.jit(kernel), (vector_types["float32x4"], types.float32[::1]))
     assert len(program.signature.parameters[0].flattened) == 4
-    with pytest.raises(irad.SignatureError, match="which kernels cannot be given"):
+    with pytest.raises(irad.SignatureError, match="which kernels cannot take"):
         flatten(program.signature, ((1, 2, 3, 4), np.zeros(1, np.float32)))
 
 

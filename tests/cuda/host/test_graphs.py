@@ -207,13 +207,13 @@ def test_what_is_refused_in_a_capture(library):
     run_once(problem)
     library.begin_capture(STREAM)
     tapes = [problem.step()]
-    with pytest.raises(BackendError, match="needs memory that no step before has left for it"):
+    with pytest.raises(BackendError, match="needs more memory than earlier steps have left"):
         tapes.append(problem.step())
     library.end_capture()
     with irad.cuda.Tape() as tape:
         total[1, 32, STREAM](y, out)
     library.begin_capture(STREAM)
-    with pytest.raises(SignatureError, match="a cotangent is an array of the host"):
+    with pytest.raises(SignatureError, match="a cotangent is a host array"):
         tape.backward((y, np.ones(N)))
     library.end_capture()
 

@@ -251,7 +251,7 @@ def lay_out_shared(module: Module) -> SharedMemory:
             raise UnsupportedError(
                 f"the shared array {name} has initial contents",
                 "write them in the kernel",
-                "shared memory has none on a GPU either",
+                "shared memory is uninitialised on a GPU, too",
             )
         variable.prefix, variable.initializer, variable.constant = ("external",), None, False
         if name != DYNAMIC_SHARED:
@@ -305,7 +305,7 @@ def _address(
             raise UnsupportedError(
                 "the address of a shared array is part of a constant struct or array",
                 "use the shared array itself",
-                "each block has a shared array of its own, so its address is not a constant",
+                "each block has its own shared array, so its address is not a constant",
             )
         return value
     operands = [_address(part, build, symbols, memory, base) for part in value.operands]
