@@ -19,11 +19,11 @@ _IN_COMPILED_CODE = {
     "irad.api.structures.functions": "irad.api.structures.compiled",
     "irad.api.structures.space": "irad.api.structures.compiled",
 }
-"""Modules, and what tells Numba how compiled code calls what they define; other modules do so themselves."""
+"""Modules, and the modules that tell Numba how compiled code calls their functions; other modules do so themselves."""
 
 
 def _loaded(home: str) -> None:
-    """Lets compiled code call what a module defines, from now on."""
+    """Lets compiled code call the functions of a module, from now on."""
     if home in _IN_COMPILED_CODE:
         import_module(_IN_COMPILED_CODE[home])
     if "irad.frontend.numba.target" in sys.modules:

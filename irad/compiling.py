@@ -30,7 +30,7 @@ _CLEAR: Final = "\r\x1b[2K"
 
 
 class _Line:
-    """Writes what is going on to a terminal, again and again, until it is ended; then the line is cleared."""
+    """Writes the current state to a terminal repeatedly until it is ended; then clears the line."""
 
     def __init__(self, stream: TextIO, steps: list[str]) -> None:
         self._stream, self._steps, self._since = stream, steps, time.monotonic()

@@ -56,7 +56,7 @@ class RuledFunctions:
     """Functions that have to be defined elsewhere, by a rule for the function `primal`.
 
     Attributes:
-        variant: what they are for.
+        variant: the variant that they belong to.
         primal: symbol of the function that has the rule.
         symbols: those to define, of the types that the mode has for the variant.
         frame_size: symbol of a constant i64 to define: the bytes of frame that they share.
@@ -84,7 +84,7 @@ class Derivative:
         ruled: the functions that the text only declares.
         clear: `void (ptr, i64 bytes)`: clears memory with all threads; None where the program has no parallel loops.
         table: symbol of the table of ``places``, which whoever loads the text defines; None where nothing is watched.
-        places: what is watched, by number.
+        places: watched places, by number.
         tape: the places of the tape that are counted, by number; empty where none is.
         is_recursive: whether one of its functions calls itself, by way of others perhaps.
         is_speculative: zeros are not strong: where a result is NaN, the caller has to ask again, without
@@ -123,7 +123,7 @@ def derive(
 
     Args:
         program_text: LLVM text in normal form, as the front end gives it.
-        request: what to differentiate.
+        request: description of the derivative.
         registry: the rules.
         check: verify the code after each pass, and that the sweeps of each pair agree on what they decide.
         observe: is shown each pass of `irad.passes.pipeline` after it has run, by name, with what it worked on.

@@ -30,7 +30,7 @@ from irad.passes.variant import PointerVariant, Variant
 
 
 def result_is_needed(unit: Unit, call: CallSite) -> bool:
-    """True if the value is used other than linearly: that of a C function, or what Numba returns in memory."""
+    """True if the value, of a C function or returned by Numba in memory, is used other than linearly."""
     if isinstance(call.callee, Function) and call.callee.is_declaration:
         return _is_needed(unit, call)
     place = call.arguments[0] if call.arguments else None
@@ -52,7 +52,7 @@ def _is_number(inst: Instruction) -> bool:
 
 
 def _is_needed(unit: Unit, value: Instruction) -> bool:
-    """True if a number, or what is computed from it, is used other than linearly."""
+    """True if a number, or a value computed from it, is used other than linearly."""
     if unit.everything:
         return bool(value.users)
     followed = reachable([value], lambda each: (user for user in each.users if not isinstance(user, Store)))
@@ -60,7 +60,7 @@ def _is_needed(unit: Unit, value: Instruction) -> bool:
 
 
 def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:
-    """True if neither the adjoint of an instruction nor what is left in memory that is read asks for a value."""
+    """True if neither the adjoint of an instruction nor memory that is read later needs a value."""
     active = unit.activity.active
     match user:
         case Unary(opcode="fneg") | Phi() | Binary(opcode="fadd" | "fsub") | Cast(opcode="fpext" | "fptrunc"):
@@ -154,13 +154,13 @@ def _parameters(call: CallSite) -> frozenset[int]:
 
 
 def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:
-    """The arguments that the caller of the entry does not need afterwards, and that nothing else here reads."""
+    """Arguments that the caller of the entry does not need afterwards, and that nothing else here reads."""
     wanted = [i for i, argument in enumerate(call.arguments) if argument in unit.unneeded]
     return frozenset(i for i in wanted if not readers_elsewhere(unit, call, unit.points_to.mask(call.arguments[i])))
 
 
 def _staying(unit: Unit, call: CallSite) -> frozenset[int]:
-    """The arguments of a loop function whose memory is the same when it is reversed, but for what it writes itself."""
+    """Arguments of a loop function whose memory is unchanged when it is reversed, except for its own writes."""
     pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
     return frozenset(i for i, pointer in pointers if not unit.effects.is_overwritten(pointer, call))
 

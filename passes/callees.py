@@ -75,7 +75,7 @@ def returns_new(function: Function, registry: Registry) -> bool:
 
 
 def callees_first(functions: Collection[Function]) -> list[Function]:
-    """Functions, each after those of them that it calls, itself or by way of others; unless they are recursive."""
+    """Functions, each after the functions that it calls, directly or indirectly, unless they are recursive."""
     ordered: list[Function] = []
     seen: set[Function] = set()
 
@@ -137,7 +137,7 @@ def is_remote(callee: Callee) -> bool:
 
 
 def mark_remote(functions: Collection[Function], registry: Registry) -> None:
-    """Marks those of a module's functions that call what numbers leave by, or come in by."""
+    """Marks the functions of a module that call functions by which numbers leave or enter the program."""
     rules = (registry.lookup(each.name) for each in functions if each.is_declaration and each.name is not None)
     if not any(isinstance(rule, CallRule) and rule.effects.remote for rule in rules):
         return

@@ -19,7 +19,7 @@ class ReferenceCounts:
 
     Attributes:
         takes, drops: `void (ptr)`; memory is freed when its last reference is dropped.
-        makes: how the names of the functions begin that return new memory, with one reference to it.
+        makes: prefixes of functions that return new memory with one reference to it.
         plain: `ptr (i64 bytes, …)`, those of them whose memory is only given back when the last reference is dropped.
             They return a header, or null.
         data, size: where in the header the address of the memory is, and how many bytes it has.
@@ -35,7 +35,7 @@ class ReferenceCounts:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Two functions, of which one ends what the other began; it is given what that returned or was given."""
+    """Two functions, one of which ends what the other began; its argument is a result or an argument of the other."""
 
     begins: str
     ends: str
@@ -52,7 +52,7 @@ class ParallelLoops:
         thread: `i64 ()`, the number of the one that runs.
         lock: `void (ptr)` and `void (ptr)`, of an i32: what one thread of a process holds at a time.
         yielded: `ptr ()` and `void (ptr)`: lets other threads have that lock, and takes it again.
-        around: what a program does around a launch, in the order in which it ends.
+        around: calls around a launch, in the order in which they end.
     """
 
     launch: str
@@ -69,9 +69,9 @@ class LibraryCode:
 
     Attributes:
         folders: where its files lie; each ends with a separator.
-        generated: how the names of files begin that do not exist, of functions that are made.
-        without_lines: how the names of functions begin whose line numbers mean nothing.
-        kernels: how the names of the functions begin that hold the body of a parallel loop.
+        generated: prefixes of the file names of generated functions, which do not exist.
+        without_lines: prefixes of functions whose line numbers are meaningless.
+        kernels: prefixes of functions that hold the body of a parallel loop.
         kernel_lines: number of lines of such a function around the body.
     """
 
@@ -94,8 +94,8 @@ class HostConvention:
         result: the parameter for the memory of the result: of the entry, and of the functions that the request has
             signatures or rules for. They return a status.
         returned: the statuses with which a caller goes on; with others it leaves as well.
-        exhausted: what the entry of a derivative returns where there is no more memory for its tape.
-        no_derivative: what it returns where an indirect callee has no derivative.
+        exhausted: status that the entry of a derivative returns if there is no more memory for its tape.
+        no_derivative: status that it returns if an indirect callee has no derivative.
         references: None where memory is freed explicitly.
         parallel: None where loops are not launched in threads.
         library: see there.

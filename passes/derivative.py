@@ -41,7 +41,7 @@ def generate(
 
     Args:
         module: prepared.
-        request: what is asked for.
+        request: description of the derivative.
         registry: the rules.
         verifies: verify the code after each pass that changes some.
         observe: is shown each pass and its record.

@@ -18,16 +18,16 @@ from irad.records import dataclass
 
 @dataclass(eq=False, slots=True)
 class GeneratedPair:
-    """The pair of one variant; each pass sets what it makes.
+    """The pair of one variant; each pass sets its results.
 
     Attributes:
         augmented: the augmented primal, with the maps from primal values to its own.
         sweep: the reverse sweep.
-        loops: what is known of the loops of the forward sweep.
-        recipes: what can be computed again.
-        plan: what is saved.
+        loops: facts about the loops of the forward sweep.
+        recipes: values that can be recomputed.
+        plan: the saved values.
         storage: where that lives.
-        tape: what the augmented primal allocates.
+        tape: allocations of the augmented primal.
     """
 
     program: Program

@@ -1,4 +1,4 @@
-"""Modes: which functions a derivative consists of, and what they take and return.
+"""Modes: the functions that a derivative consists of, and their parameters and results.
 
 A mode is data: code that declares, exports or walks the functions of a derivative iterates over those of its mode. Only
 the passes that fill a function ask for it by name.
@@ -26,7 +26,7 @@ class ModeFunction:
     """One of the functions of a mode. Its first two parameters are the frame and the arena.
 
     Attributes:
-        name: how its symbol ends.
+        name: suffix of its symbol.
         type_of: its type; in modes of another width a function has the same name and another type.
     """
 
@@ -35,7 +35,7 @@ class ModeFunction:
 
 
 class Algebra(enum.Enum):
-    """Algebra of forward mode: what lanes hold beside each number."""
+    """Algebra of forward mode: the contents of lanes beside each number."""
 
     TANGENTS = "tangents"  # a tangent each, in directions of their own
     SETS = "sets of inputs"  # those that the number depends on, as bits
@@ -48,9 +48,9 @@ class Mode:
 
     Attributes:
         name: its name.
-        functions: what becomes of a variant, in the order in which they run.
-        width: how many derivatives are computed beside one run of the primal: its lanes.
-        algebra: what its lanes hold, in forward mode.
+        functions: functions made of a variant, in the order in which they run.
+        width: number of derivatives computed in one run of the primal: its lanes.
+        algebra: contents of its lanes, in forward mode.
     """
 
     name: str

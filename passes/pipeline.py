@@ -77,7 +77,7 @@ def run_stage(stage: PassStage, record: Any, program: Program | None = None, *, 
 
     Args:
         stage: the stage.
-        record: what its passes work on.
+        record: the object that its passes work on.
         program: tells whether to verify, and whom to show the record.
         last: name of the pass to stop after.
     """
@@ -123,7 +123,7 @@ def _split(module: Module) -> None:
 
 
 def _settle(module: Module) -> None:
-    """Frees loops from carrying what every iteration chooses alike, as broadcasting does."""
+    """Removes loop-carried values that every iteration chooses in the same way, as in broadcasting."""
     for function in module.defined_functions():
         settle_invariant_choices(function)
 
@@ -140,7 +140,7 @@ def _normalise(module: Module) -> None:
 
 
 def _smooth_powers(module: Module) -> None:
-    """Gives powers of roots the derivatives of what is under the root."""
+    """Gives powers of roots the derivatives of the radicand."""
     smooth_powers(module)
 
 
@@ -150,14 +150,14 @@ def _take_dimensions(program: Program) -> None:
 
 
 def _pair_references(program: Program) -> None:
-    """Frees loops from counting references to what stays held while they run."""
+    """Removes reference counting in loops for memory that stays held while they run."""
     host = program.request.host.references
     assert host is not None
     pair_references(program.module, host)
 
 
 def _summarise_ruled(program: Program) -> None:
-    """Reads off the bodies of functions with a rule what they do to memory, of those that others call first."""
+    """Infers the effects of functions with a rule on memory from their bodies, callees first."""
     request = program.request
     signatures = match_signatures(program.module, request.signatures) if request.ruled else {}
     memory = dict(request.ruled)
@@ -184,7 +184,7 @@ def _flatten(program: Program) -> None:
 
 
 def _match_signatures(program: Program) -> None:
-    """Matches what callers know of the types of functions with what LLVM left of their parameters."""
+    """Matches the callers' types of functions with the parameters that LLVM left."""
     program.signatures = match_signatures(program.module, program.request.signatures)
 
 
@@ -203,7 +203,7 @@ def _find_objects(unit: Unit) -> None:
 
 
 def _find_memory_types(unit: Unit) -> None:
-    """Finds what the bytes of each object hold."""
+    """Finds the contents of each object's bytes."""
     unit.memory_types = find_memory_types(unit.function, unit.mod_ref, unit.memory)
 
 
@@ -291,7 +291,7 @@ def _refuse(unit: Unit) -> None:
 
 
 def _take_everything(unit: Unit) -> None:
-    """For the oracle, makes everything active; what that cannot be done with is refused again."""
+    """For the oracle, makes everything active; values for which that is impossible are refused again."""
     unit.activity = everything(
         *(unit.function, unit.points_to, unit.memory_types, unit.shadowable),
         *(unit.registry, unit.activity, unit.program.signatures),
@@ -301,7 +301,7 @@ def _take_everything(unit: Unit) -> None:
 
 
 def _find_meetings(unit: Unit) -> None:
-    """Finds what is accessed by one thread of a kernel only, and what by all of a block."""
+    """Finds memory that only one thread of a kernel accesses, and memory that all threads of a block access."""
     unit.meetings = find_meetings(unit.function, unit.mod_ref, unit.loops, unit.program.request.axes)
 
 
@@ -382,7 +382,7 @@ def _declare_scopes(made: GeneratedPair) -> None:
 
 
 def _note_tape(made: GeneratedPair) -> None:
-    """Notes what is on the tape; on request has its bytes counted, place by place."""
+    """Records the contents of the tape; on request counts its bytes, place by place."""
     made.tape = note_tape(made.augmented, made.storage)
 
 
@@ -417,7 +417,7 @@ def _unroll_and_jam(made: GeneratedPair) -> None:
 
 
 def _check_promises(generated: Generated) -> None:
-    """Raises where a callee stores active values in what was passed as constant."""
+    """Raises an error if a callee stores active values in memory that was passed as constant."""
     entry, *callees = (made.unit for made in generated.pairs)
     check_promises(entry, {unit.function: unit for unit in callees})
 

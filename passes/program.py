@@ -53,7 +53,7 @@ class DerivedFunctions:
 
 
 Observer: TypeAlias = Callable[[str, Any], None]
-"""Gets the name of a pass, and the record that it worked on: see `irad.passes.pipeline`."""
+"""Called with the name of a pass and the record that it worked on: see `irad.passes.pipeline`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -66,8 +66,8 @@ class Program:
         is_read: the sweeps are made to be written as Python, not to run.
         loops: the bodies of its parallel loops.
         launches: the call of each parallel loop, by its function.
-        signatures: what the parameters of its functions point to.
-        addresses: what is known about the addresses that its functions return and store.
+        signatures: memory that the parameters of its functions point to.
+        addresses: facts about the addresses that its functions return and store.
         dimensions: the numbers that the subscripts of elements are multiplied by.
         derived: by variant. owners: what a derived function belongs to.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
@@ -164,7 +164,7 @@ class Program:
         return self._places
 
     def shadow_global(self, primal: GlobalVariable, lane: int = 0) -> GlobalVariable:
-        """Zeroed memory of the size of a global, which takes what flows to it and is never read.
+        """Zeroed memory of the size of a global, which receives cotangents and is never read.
 
         That of a GPU's constant memory, which no thread can write, is in global memory.
         """

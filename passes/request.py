@@ -1,4 +1,4 @@
-"""Requests: the entry function, what carries a derivative, and what its memory holds."""
+"""Requests: the entry function, its active parameters, and the contents of its memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoopArray:
     """An argument of a parallel loop's kernel: an array, or a scalar in memory.
 
     Attributes:
-        memory: what it holds, None where unknown.
+        memory: its contents, None if unknown.
         size: bytes of an element.
         axes: for each axis the positions of its extent and of its stride in the kernel's vectors.
     """

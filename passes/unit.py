@@ -29,9 +29,9 @@ class Unit:
 
     Attributes:
         program: that it is a part of.
-        variant: what is wanted of the function.
-        kinds: how its parameters take part.
-        memory: what its parameters point to.
+        variant: the variant of the function.
+        kinds: roles of its parameters.
+        memory: memory that its parameters point to.
         unneeded: parameters whose memory the caller does not read afterwards.
         workspace: constant parameters whose memory may have a shadow.
         everything: all memory counts as active, as for the oracle.

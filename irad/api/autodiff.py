@@ -239,7 +239,7 @@ def annotated_task(mode: AutodiffMode, kinds: tuple[type, ...], roles: Mapping[t
         mode: what is asked for.
         kinds: the classes of the annotations.
         roles: what each of these says.
-        options: how the derivative is made.
+        options: options of the derivative.
     """
     return Task(
         roles=tuple((i, roles[kind]) for i, kind in enumerate(kinds) if roles[kind] is not Role.CONST),

@@ -120,7 +120,7 @@ def _direction_typed(tangent, value):  # type: ignore[no-untyped-def]
 
 
 def type_of_call(function: Any, *given: Any) -> Any:
-    """The type of what a function returns."""
+    """The return type of a function."""
     context = typing_context()
     kind = types.Dispatcher(function) if hasattr(function, "py_func") else context.resolve_value_type(function)
     return context.resolve_function_type(kind, given, {}).return_type

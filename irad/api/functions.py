@@ -27,7 +27,7 @@ class Launched:
     """A kernel with the configuration of a launch, or its derivative with one.
 
     Attributes:
-        kernel: what `numba.cuda.jit` made.
+        kernel: a kernel of `numba.cuda.jit`.
         configuration: blocks, threads, stream, bytes of dynamic shared memory.
         options: of the derivative, None of a kernel.
     """
@@ -41,7 +41,7 @@ class DerivedKernel:
     """Base of what `irad.cuda` makes of a kernel.
 
     Attributes:
-        kernel: what `numba.cuda.jit` made.
+        kernel: a kernel of `numba.cuda.jit`.
     """
 
     kernel: Any

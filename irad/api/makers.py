@@ -153,7 +153,7 @@ class Maker:
 
         Args:
             positions: of the arguments that are differentiated.
-            options: how the derivative is made.
+            options: options of the derivative.
             single: one is named by itself, and not in a tuple.
             has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
             lanes: how many directions, or coefficients, are given in tuples.
@@ -243,7 +243,7 @@ class MakerCall:
         f: what the user gave, which may be a method.
         wanted: the function, and with respect to what it is differentiated.
         has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
-        options: how the derivative is made.
+        options: options of the derivative.
         transform: None where it follows from the row.
     """
 
@@ -431,7 +431,7 @@ def directional(
 
     Args:
         call: of a row in forward mode.
-        rebuild: how pickle makes it again.
+        rebuild: function and arguments with which pickle recreates it.
         plain: the same function, of which zeros are not strong: where no result is NaN, calls from Python use that.
         shows_zeros: as `DerivativeDispatcher` takes it.
         lanes: as in `in_directions`.
@@ -486,7 +486,7 @@ def derivative_of(
         row: of the table.
         primal: the dispatcher of the function.
         task: what is done.
-        rebuild: how pickle makes it again.
+        rebuild: function and arguments with which pickle recreates it.
         plain: as `directional` takes it.
         boxed_as: the ``python_type`` of the dispatcher; by default that of the task.
         tellers: further arguments of `DerivativeDispatcher`.
@@ -526,9 +526,9 @@ def derivative_by_code(
         row: of the table.
         primal: the dispatcher of the function.
         call: what the wrapper calls, with the parameters of the row first.
-        rebuild: how pickle makes it again.
+        rebuild: function and arguments with which pickle recreates it.
         positions: of the arguments that are differentiated.
-        options: how the derivative is made.
+        options: options of the derivative.
         boxed_as: its ``python_type``.
         certain: as `DerivativeDispatcher` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.

@@ -148,7 +148,7 @@ class ReverseSweep:
 
         Raises:
             SignatureError: the tape is that of another function, or the seed does not fit.
-            UsedTapeError: the tape was reversed already.
+            UsedTapeError: the tape has already been reversed.
             NonFiniteError: in debug mode, a derivative is NaN or infinite.
             ChangedBufferError: in debug mode, an argument has changed that ``modified`` does not name.
         """

@@ -55,7 +55,7 @@ def scalarise(
         noinline: functions that must stay calls.
         raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
-        references: how references to memory are counted, where small arrays are to become values; then remainders of
+        references: functions that count references, if small arrays are to become values; then remainders of
             what a loop counts become selects, too.
 
     Returns:
@@ -199,7 +199,7 @@ def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:
 
 
 def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> Any:
-    """The module with only ``keep`` visible, and what is to stay a call marked so.
+    """The module with only ``keep`` visible, and functions that must stay calls marked.
 
     Of what is visible and stays a call LLVM must not know the body: it passes poison where an argument is not used.
     """

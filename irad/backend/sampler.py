@@ -1,4 +1,4 @@
-"""A thread that looks at a word of memory a few thousand times a second and sums up the CPU time by what it finds.
+"""A thread that samples a word of memory a few thousand times a second and sums up the CPU time by its value.
 
 It needs no privileges and no signals: it is ordinary machine code, called through ctypes, which lets Python run
 meanwhile. Each look counts with the CPU time that the other threads of the process have used since the look before. So
@@ -39,10 +39,10 @@ from irad.ir.values import ConstantExpression, Value, const_int
 #                                       →   %y = fmul double %x, %x, !dbg !7
 
 OUTSIDE: Final = -1
-"""The mark while Python runs, or what turns Python's objects to Numba's values."""
+"""The mark while Python runs, or code that converts Python's objects to Numba's values."""
 
 NO_LINE: Final = 0
-"""The mark of what belongs to the derivative and to no line: shadows, memory of the tape."""
+"""The mark of code that belongs to the derivative and to no line: shadows, memory of the tape."""
 
 _PYTHON: Final = ("cpython.", "cfunc.", "_ZN7cpython")
 
@@ -235,7 +235,7 @@ class Sampler:
     """Sums up CPU time by mark.
 
     Attributes:
-        address: of the word to which marks are written.
+        address: address of the word to which marks are written.
     """
 
     def __init__(self, largest: int) -> None:

@@ -27,7 +27,7 @@ class Toolchain:
             may have to start another compiler.
         foreign_spaces: address spaces whose pointers are not plain addresses of 64 bits: no shadow can lie there.
         is_loaded: whether code that is loaded defines a symbol; those of the process aside.
-        features: what the processor has that vector variants of functions need, as LLVM names it.
+        features: processor features that vector variants of functions need, with LLVM's names.
         build: name, text and environments to a library: finished code, to be called and linked.
     """
 
@@ -38,7 +38,7 @@ class Toolchain:
     features: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
 
     def scalar_pass_builder(self, *, unrolls: bool = False) -> Any:
-        """LLVM's pipeline without vectors, for what irad is going to read.
+        """LLVM's pipeline without vectorisation, for text that irad is going to read.
 
         Args:
             unrolls: whether loops of few iterations become straight code.
@@ -63,7 +63,7 @@ class Toolchain:
 
 
 def add_loop_passes(pipeline: Any) -> None:
-    """Adds what gives loops a preheader, one latch, dedicated exits and loop-closed values."""
+    """Adds the passes that give loops a preheader, one latch, dedicated exits and loop-closed values."""
     pipeline.add_loop_simplify_pass()
     pipeline.add_lcssa_pass()
 

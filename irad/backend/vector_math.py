@@ -42,7 +42,7 @@ def with_vector_variants(text: str, features: Collection[str]) -> str:
 
     Args:
         text: a module.
-        features: what the processor has, as LLVM names it.
+        features: processor features, with LLVM's names.
     """
     declarations: dict[str, str] = {}
 

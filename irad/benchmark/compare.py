@@ -1,4 +1,4 @@
-"""Two results of the same measurement: what got worse.
+"""Compares two results of the same measurement.
 
 Seconds of two machines, or of one at two times, are not comparable; ratios of runs that took turns are, within their
 spread, and so are bytes.

@@ -53,10 +53,10 @@ def time_interleaved(
     """CPU time of each function, in turns, so that a slow moment of the machine meets all of them.
 
     Args:
-        runs: what to time; each is called before, so that none is compiled while it is timed.
+        runs: functions to time; each is called once before, so that none is compiled while it is timed.
         rounds: samples of each function; every round times all functions once.
         before: called before each call, and not timed: it puts back what the functions write.
-        sample_ns: how long a sample takes at least.
+        sample_ns: minimum duration of a sample.
         clock: nanoseconds; of the thread that calls, unless another one is given: work on other threads is not seen.
 
     Returns:
@@ -112,7 +112,7 @@ _PROCESS: Final = Path("/proc/self")
 
 
 def peak_bytes(run: Run) -> int | None:
-    """The most resident memory that one call takes beyond what the process holds before; None where nobody counts it.
+    """Peak of resident memory that one call adds to the process; None if the system does not count it.
 
     Pages that an earlier call left with the allocator are given back first. What is held longer than a call, as
     compiled code, does not count: ``run`` has been called before.

@@ -34,7 +34,7 @@ class Figures:
         seconds: of a call, the median.
         spread: distance of the quartiles over the median.
         compile_seconds: of the first call minus that of the second; of callees that are compiled already nothing.
-        overhead_seconds: of a call of a function of such arguments that does nothing.
+        overhead_seconds: overhead seconds of a call of a function of such arguments that does nothing.
         tape_bytes: saved by one call for the reverse sweep.
         peak_bytes: the most memory that a call takes; None where the system does not count it.
         errors: the differences that the gradient was checked by, relative; of finite differences their accuracy.
@@ -64,7 +64,7 @@ class Figures:
 def measure(
     f: Any, args: tuple[Any, ...], positions: tuple[int, ...] | None, hand: Any, rounds: int, report: Report
 ) -> Figures:
-    """Measures the gradient of a function, of which it has made sure that it is right.
+    """Measures the gradient of a function after verifying it.
 
     Args:
         f: the function, which returns a float.

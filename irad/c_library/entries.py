@@ -1,4 +1,4 @@
-"""The function that C calls, as a function of Numba: it reads what C passes and writes the result where C wants it.
+"""The function that C calls, as a function of Numba: it reads C's arguments and writes the result to C's memory.
 
 def entry(x, a, result):            x: float64, a: address of { data, shape }
     store(f(x, load(a)), result)    result: address of { data, shape }, whose data is allocated for the caller
@@ -29,7 +29,7 @@ def entry_of(function: Any, parameters: Sequence[Type], what: str) -> tuple[Any,
     Args:
         function: of Numba, or a derivative.
         parameters: types of its arguments.
-        what: what is exported, for messages.
+        what: name of the exported function, for messages.
 
     Returns:
         It, the types of its parameters, and a list that holds, once it is compiled, the type of what it stores.
@@ -52,7 +52,7 @@ def entry_of(function: Any, parameters: Sequence[Type], what: str) -> tuple[Any,
 
 
 def _loading(type_: Type) -> Any:
-    """A function that makes a value of what lies at an address."""
+    """A function that makes a value from the memory at an address."""
 
     @intrinsic
     def load(typing_context: Any, pointer: Any) -> Any:
@@ -123,7 +123,7 @@ def _store(context: Any, builder: Any, type_: Any, value: Any, place: Any, block
     """Writes a value.
 
     Args:
-        blocks: what was allocated for it so far, which is freed where no memory is left.
+        blocks: memory allocated for it so far, which is freed if memory runs out.
     """
     if isinstance(type_, types.BaseTuple):
         for index, each in enumerate(type_.types):

@@ -180,7 +180,7 @@ class Prototype:
     """A function as C calls it.
 
     Attributes:
-        name: of the function.
+        name: name of the function.
         parameters: types of its arguments by name.
         result: type of what it stores for the caller; `types.none` where it returns nothing.
         comment: its parameters and result as Numba writes them.
@@ -214,7 +214,7 @@ def header_text(
 
     Args:
         library: prefix of what belongs to no single function.
-        prototypes: of the functions.
+        prototypes: prototypes of the functions.
         statuses: by the name of an enumerator, its number and what it means.
         head: comment at the top.
     """

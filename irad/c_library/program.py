@@ -1,4 +1,4 @@
-"""One module of LLVM of all that a library holds: functions, their callees, and what takes the place of Python.
+"""One LLVM module with everything in a library: functions, their callees, and replacements for Python.
 
 Input   functions that Numba compiles, with the prototypes by which C calls them.
 Output  a module for a processor that needs the C library, and BLAS and LAPACK where it calls them, and nothing else.
@@ -66,7 +66,7 @@ class Library:
     Attributes:
         module: of llvmlite, for the processor.
         machine: the processor.
-        prototypes: of the functions.
+        prototypes: prototypes of the functions.
         statuses: by the name of the class of an exception that can occur, its number.
         needs_lapack: whether it calls BLAS or LAPACK.
     """
@@ -85,7 +85,7 @@ class Entry:
     Attributes:
         name: by which C calls it.
         dispatcher: the function of Numba that C calls.
-        types: of its parameters.
+        types: types of its parameters.
         prototype: made when it is compiled, of the type of its result.
         source: where the user's function is defined.
     """
@@ -102,9 +102,9 @@ def library_of(entries: Sequence[Entry], prefix: str, machine: Any, features: Co
 
     Args:
         entries: the functions.
-        prefix: of the functions that belong to no single one.
+        prefix: prefix of the functions that belong to no single one.
         machine: llvmlite's, of the processor.
-        features: what the processor has that vector variants of functions need.
+        features: processor features that vector variants of functions need.
 
     Raises:
         BackendError: Numba cannot compile a function, or it needs what only a process with Python has.
@@ -142,7 +142,7 @@ def _strip(module: Any, machine: Any) -> None:
 
 
 def _program(entry: Entry) -> tuple[str, str, Any]:
-    """Symbol and text of a function of Numba, and what must live as long as these are used."""
+    """Symbol and text of a function of Numba, and the objects that must live as long as these are used."""
     try:
         text, compiled = program_to_run(entry.dispatcher, entry.types)
     except IradError as error:
@@ -154,7 +154,7 @@ def _program(entry: Entry) -> tuple[str, str, Any]:
 
 
 def _program_module(described: _Exceptions, text: str) -> Any:
-    """The module of a program, without what only Python could do with an exception."""
+    """The module of a program, without handling of exceptions that needs Python."""
     module = parse(described.rewritten(text))
     _leave_python_out(module)
     return module
@@ -215,7 +215,7 @@ class _Exceptions:
 
 
 def _pickled(module: Any) -> Iterator[tuple[Any, bytes]]:
-    """The constants of a module in which Numba keeps what it raises."""
+    """The constants of a module in which Numba keeps its exceptions."""
     for variable in module.global_variables:
         if (
             variable.name.startswith(_PICKLED)
@@ -297,14 +297,14 @@ def _link_support(module: Any) -> None:
 
 
 def _link_runtime(module: Any, prefix: str) -> None:
-    """Links what takes the place of Python's process, and what C calls."""
+    """Links the replacements for Python's process, and the functions that C calls."""
     if any(each.name in lapack.SYMBOLS for each in module.functions):
         module.link_in(parse(lapack.text()))
     module.link_in(parse(runtime_of_c(prefix)))
 
 
 def runtime_of_c(prefix: str) -> str:
-    """Text of what takes the place of Numba's run time, and of the functions that belong to no single one."""
+    """Text of the replacement for Numba's run time, and of the functions that are common to all."""
     numbers = {"UNKNOWN": str(UNKNOWN), "REFUSED": str(REFUSED)}
     own = Template(_RUNTIME.read_text(encoding="utf-8")).substitute(numbers)
     return f"""{own}
@@ -374,7 +374,7 @@ _REMEDIES: Final[Sequence[tuple[tuple[str, ...], str, str]]] = (
 
 
 def _check_symbols(module: Any, entries: Sequence[Entry]) -> None:
-    """Refuses a module that calls what is in no library of C, BLAS or LAPACK.
+    """Refuses a module that calls functions outside the libraries of C, BLAS and LAPACK.
 
     Raises:
         BackendError: names the symbol, and the line that calls it.
@@ -439,7 +439,7 @@ _OF_COMPILER: Final = frozenset({"__muldc3", "__mulsc3", "__divdc3", "__divsc3",
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """The C library, its mathematics, and its functions for vectors, as far as there are such."""
+    """The C library, its mathematical library, and its vector functions, if there are any."""
     found = []
     for name in (*filter(None, map(ctypes.util.find_library, ("c", "m"))), LIBRARY):
         with contextlib.suppress(OSError):

@@ -54,7 +54,7 @@ def bench(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Measure what the gradient of a function costs, beside the function and a gradient by hand.
+    """Measure the cost of a function's gradient, next to the function and a hand-written gradient.
 
     The gradient is checked first: with finite differences, with forward mode, and with the gradient by hand. Times are
     CPU times of the calling thread; the functions take turns. Leave the machine alone meanwhile.

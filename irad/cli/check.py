@@ -174,7 +174,7 @@ class _Session:
 
 
 class _KernelSession(_Session):
-    """Checks of a kernel with the configuration of a launch; without one, only what is supported is asked for."""
+    """Checks of a kernel with the configuration of a launch; without one, only for unsupported operations."""
 
     def _of(self, function: Any) -> Any:
         return function
@@ -217,7 +217,7 @@ def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
 
 
 def _finish(as_json: bool, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]) -> None:
-    """Shows what was found, and ends the process with status 1 unless all is right."""
+    """Shows the findings, and ends the process with status 1 unless all is right."""
     right = supported.supported and (gradient.right if gradient is not None else bool(supported.plan))
     if as_json:
         click.echo(json.dumps(_as_dict(right, supported, gradient, weak), indent=2))

@@ -34,7 +34,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def doctor(as_json: bool) -> None:
-    """Look at the installation: versions, CPU, libraries, CUDA, caches; what is missing and how to get it.
+    """Check the installation: versions, CPU, libraries, CUDA, caches; report missing parts and how to get them.
 
     The status is 1 if something is broken that irad needs.
     """

@@ -17,9 +17,12 @@ from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
     "bench": ("irad.cli.bench", "Measure what a gradient costs, beside the function and a gradient by hand."),
-    "check": ("irad.cli.check", "Say what cannot be differentiated; verify the gradient; say where it would break."),
+    "check": (
+        "irad.cli.check",
+        "List everything that cannot be differentiated; verify the gradient; find inputs where it would break.",
+    ),
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
-    "inspect": ("irad.cli.inspect", "Show what irad makes of a function, stage by stage, and why."),
+    "inspect": ("irad.cli.inspect", "Show how irad transforms a function, stage by stage, and why."),
     "opt": ("irad.cli.opt", "Differentiate LLVM IR of any front end: text or bitcode in, derivatives out."),
     "doctor": ("irad.cli.doctor", "Look at the installation: what is there, what is missing, how to get it."),
 }
@@ -70,4 +73,4 @@ def _print_what_can_be_printed() -> None:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(irad.__version__, prog_name="irad")
 def main() -> None:
-    """Reverse-mode automatic differentiation of what Numba compiles."""
+    """Automatic differentiation of functions that Numba compiles."""

@@ -38,7 +38,7 @@ def _bar(console: Console) -> Progress:
 
 @contextmanager
 def progress(task: str) -> Iterator[Report]:
-    """Gives a function to be called with what is being done, how much is done and how much there is.
+    """Yields a function to be called with the current step, the amount done and the total amount.
 
     The bar appears on the terminal's standard error when a second has gone by, and disappears in the end.
     """
@@ -89,8 +89,8 @@ def gutter(numbers: Iterable[int | None], lines: Iterable[Text], width: int | No
 
     Args:
         numbers: of the source lines; None where there is none.
-        lines: what stands beside.
-        width: how many columns there are; None: as many as the lines take.
+        lines: text next to it.
+        width: number of columns; None: as many as the lines take.
     """
     found = list[Text]()
     for number, line in zip(numbers, lines, strict=True):
@@ -130,7 +130,7 @@ def show(lines: Iterable[Text], *, file: Path | None, color: bool | None, pager:
     """Writes lines to a file, or to the terminal, in a pager where they are more than fit.
 
     Args:
-        lines: what to write.
+        lines: the text.
         file: where to; None for standard output.
         color: whether with colours; None: on a terminal.
         pager: whether a pager may be used.

@@ -200,7 +200,7 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
 
     Raises:
         click.UsageError: both are given, or there is no such parameter, or it is named twice.
-        IradError: what the target names is not a function.
+        IradError: the target is not a function.
     """
     if names is not None and numbers is not None:
         raise click.UsageError("give --wrt or --argnums, not both")
@@ -231,7 +231,7 @@ def raised(f: Any, error: Exception, remedy: str) -> IradError:
 
     Args:
         f: the dispatcher.
-        error: what it raises.
+        error: the exception that it raises.
         remedy: what to do.
     """
     return IradError(

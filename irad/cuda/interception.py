@@ -53,7 +53,7 @@ class _Configured(ConfiguredKernel):
 
 
 def install() -> None:
-    """Wraps what is Numba's; once for a process."""
+    """Wraps Numba's functions; once for a process."""
     if hasattr(dispatcher.CUDADispatcher.__getitem__, "__wrapped__"):
         return
     replace_for_good("CUDADispatcher.__getitem__", _either(_Configured, _on_executor_or_tape))
@@ -75,7 +75,7 @@ def install() -> None:
 
 
 def _deferring(numbas: Callable[..., Any]) -> Callable[..., Any]:
-    """Numba compiles what has a signature at once, and asks the driver: without one, it is compiled when it runs."""
+    """Numba compiles functions with a signature at once, which needs a driver; without one, when they run."""
 
     @functools.wraps(numbas)
     def jit(func_or_sig: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -142,7 +142,7 @@ def _on_executor_or_tape() -> bool:
 def _either(
     other: Callable[..., Any], when: Callable[[], bool], is_for: Callable[[Any], bool] | None = None
 ) -> Callable[[Any], Any]:
-    """From Numba's own to what calls something else, where one condition holds, or another one of what is called."""
+    """Makes a replacement for a function of Numba that calls something else under one of two conditions."""
 
     def make(numbas: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(numbas)

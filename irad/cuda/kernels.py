@@ -128,7 +128,7 @@ def _extent(what: str, given: Any) -> tuple[int, int, int]:
 
 
 def run_kernel(device: Device, kernel: Any, launch: Launch, arguments: tuple[Any, ...]) -> None:
-    """Runs a kernel itself, compiled by irad; raises what it raises, if it was compiled with ``debug=True``."""
+    """Runs the kernel, compiled by irad; raises its exceptions if it was compiled with ``debug=True``."""
     primal = primal_of(kernel, device, arguments)
     memory = []
     for argument, value in zip(primal.arguments, arguments, strict=True):

@@ -100,7 +100,7 @@ def name_of_float(value: Any, number: int, name: str) -> str:
     Args:
         value: holds it.
         number: in reading order.
-        name: of the value.
+        name: name of the value.
     """
     if is_structure(value):
         for way, part in members(value):

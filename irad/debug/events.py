@@ -161,11 +161,11 @@ class Event:
 
     Attributes:
         watched, number: the place.
-        result: what came out; of a tie the first number.
-        operands: what it was computed from; None of one of many NaNs, of which no more than the place is known.
+        result: the result; for a tie the first number.
+        operands: its operands; None for one of many NaNs, of which only the place is known.
         loops: iteration numbers of the loops around it, outermost first.
         callers: the calls that led there, innermost first.
-        mark: what a NaN carries that began here.
+        mark: payload of a NaN that began here.
         where: whose it is, where many run the same code.
     """
 
@@ -195,9 +195,9 @@ class Record:
 
     Attributes:
         watched: the places of the program; None where it has none.
-        inputs: what is NaN or infinite in arguments before the call, by name.
+        inputs: NaNs and infinities in arguments before the call, by name.
         events: in the order of time.
-        told: how many NaNs, infinities and ties each place reported.
+        told: number of NaNs, infinities and ties reported by each place.
         where: says of the address of an arena whose it is, where many run the same code.
     """
 

@@ -83,7 +83,7 @@ class Seal:
         """Runs the pullback.
 
         Raises:
-            ChangedBufferError: what it gives depends on a change, or something changed that was not to.
+            ChangedBufferError: its result depends on a change, or an argument changed that was declared unmodified.
         """
         changed = [each for each in self._sealed if each.has_changed]
         names = [each.name for each in changed] + self._other_holdings()

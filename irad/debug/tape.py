@@ -22,7 +22,7 @@ class TapeUse:
         location: where the source computes it.
         storage: "frame", "slab", "record", or "kept" for shadows of what the function allocates, and what rules keep.
         bytes: in all.
-        slots: how often it was saved.
+        slots: number of times it was saved.
     """
 
     value: str
@@ -103,7 +103,7 @@ def largest_named(
     """The error at the line that saves most.
 
     Args:
-        problem: what takes how much.
+        problem: the excess, in words.
         remedies: the alternatives.
         defined: the function, where no line is known.
         uses: of the tape, the largest first.

@@ -51,9 +51,9 @@ def check_result(
 
     Args:
         function: name of the primal.
-        record: what the call told.
+        record: reports of the call.
         outputs: results with their names.
-        earlier: what the forward sweep told, of a pullback.
+        earlier: for a pullback, the reports of the forward sweep.
         infinities_first: as `nonfinite` takes it.
 
     Raises:
@@ -120,7 +120,7 @@ class _Cause:
         """An operation began it.
 
         Args:
-            event: which.
+            event: the event.
             became: the operation that made a NaN of an infinity.
         """
         place, operation = event.place, operation_of(event)

@@ -28,12 +28,12 @@ class Array:
     """Memory that Python code names.
 
     Attributes:
-        name: of the variable.
+        name: name of the variable.
         origin: the value of the forward sweep that is its start: a parameter, an allocation, a loaded pointer.
         itemsize: in bytes.
         strides: in bytes, one for each index, the last one itemsize where the array is contiguous.
         is_shadow: it holds cotangents.
-        is_result: what the function returns is stored there.
+        is_result: the return value is stored there.
         is_complex: items are two floats.
         is_local: nobody but this function has it.
         shape: lengths, where they are known.
@@ -133,7 +133,7 @@ class ParameterFacts:
     Attributes:
         texts: those that are numbers: `x`, `x.shape[0]`, `t[1]`.
         same: those that equal others: the length of an array with one dimension is its number of items.
-        known: what the type of an array says about its item size and strides.
+        known: facts from the type of an array about its item size and strides.
         sizes: lengths and sizes of items, which are not negative.
         strides: of arrays; they may be negative.
         unsigned: those of integer types without sign, and how many bits these have.
@@ -291,7 +291,7 @@ class ReturnedValue:
     Attributes:
         variables: byte offset of each number in it, of an array those of its shape → the variable that holds it.
         data: byte offset of the pointer to the elements of an array.
-        dimensions: of the array.
+        dimensions: dimensions of the array.
     """
 
     variables: dict[int, str]

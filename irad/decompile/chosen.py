@@ -37,7 +37,7 @@ def find_chosen(sheet: Sheet) -> None:
     """Notes the pointers that are variables, and the arrays that begin there.
 
     Raises:
-        UnsupportedError: what one may be has no common form in Python.
+        UnsupportedError: its alternatives have no common form in Python.
     """
     pending = [p for inst in sheet.function.instructions() for p in _accessed(inst)]
     if not sheet.is_reverse:

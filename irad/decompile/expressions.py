@@ -190,7 +190,7 @@ def text_of(sheet: Sheet, value: Value) -> ast.expr:
 
 
 def total_text(sheet: Sheet, total: Polynomial) -> ast.expr:
-    """A polynomial as Python; where it may leave 64 bits, the exact form says that it wraps around."""
+    """A polynomial as Python; if it may exceed 64 bits, the exact form wraps it around."""
     text = sum_text(sheet, total)
     # Integers of Python do not wrap, so the exact form says it where a sum may leave 64 bits.
     return trees.call(trees.AS_INT64, text) if may_wrap(sheet, total) else text
@@ -353,7 +353,7 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
 
 
 def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
-    """An operand; Python turns integers to floats by itself where the other operand is a float."""
+    """An operand; Python converts integers to floats if the other operand is a float."""
     if (
         isinstance(value, Cast)
         and value.opcode in ("sitofp", "uitofp")

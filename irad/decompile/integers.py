@@ -44,7 +44,7 @@ class LoopCount(Value):
 
 
 def find_affine(sheet: Sheet) -> None:
-    """Notes what integers are that a loop moves by a constant step."""
+    """Records the integers that a loop moves by a constant step."""
     if sheet.is_reverse:
         for loop, number in sheet.reads.numbers.items():
             sheet.affine[number] = iteration_number(sheet, loop)
@@ -172,7 +172,7 @@ def sum_of(sheet: Sheet, value: Binary) -> Polynomial:
 
 
 def _extreme(sheet: Sheet, call: Call) -> Polynomial:
-    """The larger or smaller of two, where it is known which that is."""
+    """The larger or smaller of two, if it is known which one that is."""
     a, b = (polynomial_of(sheet, v) for v in call.arguments)
     larger, smaller = (a, b) if is_nonnegative(sheet, a - b) else (b, a)
     if not is_nonnegative(sheet, larger - smaller):
@@ -252,7 +252,7 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
 
 
 def plain_bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
-    """Start, stop and step of the range of a loop that is run: of its index, or of what its end compares."""
+    """Start, stop and step of the range of a loop: of its index, or of the value that its end compares."""
     count = form.count
     assert count is not None
     step = count.step
@@ -301,7 +301,7 @@ def is_derivable(augmented: Sheet, value: Value) -> bool:
 
 
 def length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
-    """The index and the length of what is the length if an index is negative, else 0."""
+    """The index and the length, for a value that is the length if the index is negative and otherwise 0."""
     match value:
         case Select(
             operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), length, ConstantInt(value=0)]

@@ -42,9 +42,9 @@ class LoopForm:
     """A loop.
 
     Attributes:
-        loop: of the primal.
-        twin: of the forward sweep.
-        variable: what counts: the value of ``index``, or without one the number of the iteration.
+        loop: loop of the primal.
+        twin: twin of the forward sweep.
+        variable: the counter: the value of ``index``, or without one the number of the iteration.
         count: of the exit at the latch; None for a `while`.
         index: the user's index, which begins at a number, a parameter or near an outer index.
     """

@@ -37,7 +37,7 @@ class Demangled:
     Attributes:
         path: module, classes, function.
         types: of the parameters, as Numba spells them; empty where they are not known.
-        rest: what follows the mangled name, as `.irad0.reverse`.
+        rest: suffix of the mangled name, such as `.irad0.reverse`.
     """
 
     path: tuple[str, ...]
@@ -46,7 +46,7 @@ class Demangled:
 
     @property
     def name(self) -> str:
-        """The function, with its class where it is a method. Numba writes modules and classes alike."""
+        """The function, with its class if it is a method. Numba mangles modules and classes alike."""
         first, rest = self.path[0], self.path[1:]
         if first in ("NumbaEnv", "cpython") and rest:  # the environment and the wrapper of one
             return f"{first}.{Demangled(rest, self.types).name}"
@@ -171,7 +171,7 @@ class Namer:
     """Short names for the symbols of one program, each for one symbol only.
 
     Args:
-        symbols: of the program.
+        symbols: symbols of the program.
         ruled: by symbol the names of functions with rules, of which the program has a stand-in only.
     """
 
@@ -190,7 +190,7 @@ class Namer:
         return Namer(match[0] for text in texts for match in _SYMBOL.finditer(text))
 
     def name(self, symbol: str) -> str:
-        """The short name of a symbol; the symbol itself where it is not mangled."""
+        """The short name of a symbol; the symbol itself if it is not mangled."""
         stand_in = _RULED.match(symbol)
         if stand_in is not None:
             return self._ruled.get(stand_in[0], stand_in[0]) + symbol[stand_in.end() :]

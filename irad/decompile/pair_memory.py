@@ -84,7 +84,7 @@ class PairMemory:
 
     Attributes:
         arguments: of the function, with their leaves.
-        result: what the function returns.
+        result: return value of the function.
         starts: where known arrays begin, by value of the forward sweep.
         allocations: by the call of the forward sweep that makes them: the array, and its shadow if it has one.
         addresses: of arrays.

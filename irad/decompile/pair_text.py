@@ -64,7 +64,7 @@ def pair_text(
     result: ReturnedValue,
     namer: FreshNames,
 ) -> PairText:
-    """Writes both sweeps; ``result`` is what the function returns."""
+    """Writes both sweeps; ``result`` is the return value."""
     return _Writer(captured, arguments, result, namer).run()
 
 
@@ -220,7 +220,7 @@ class _Writer:
         return self.captured.loops.innermost.get(block) if block is not None else None
 
     def _save_pointer(self, sheet: Sheet, choice: VariableChoice, value: Value) -> Value:
-        """Saves what a pointer consists of: its array, if each iteration makes one, and its index, if nothing gives it.
+        """Saves the parts of a pointer: its array, if each iteration makes one, and its index, if not recomputable.
 
         Returns the start of the array.
         """

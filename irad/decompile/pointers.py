@@ -76,7 +76,7 @@ def _affine_start(sheet: Sheet, pointer: Phi) -> Value:
 
 
 def origin_of(sheet: Sheet, pointer: Value) -> Value:
-    """The pointer that another is computed from: the start of an array, what was saved, a choice between pointers."""
+    """The pointer that another is computed from: the start of an array, a saved pointer, a choice between pointers."""
     while pointer not in sheet.memory.starts and pointer not in sheet.reads.saved:
         read = sheet.reads.affine.get(pointer)
         match pointer:

@@ -69,7 +69,7 @@ class Polynomial:
         return not (self - other).terms
 
     def divided(self, by: Polynomial) -> tuple[Polynomial, Polynomial] | None:
-        """Quotient and rest for a divisor of one term; the rest holds what the divisor does not divide."""
+        """Quotient and remainder for a divisor of one term; the remainder holds the terms that it does not divide."""
         if len(by.terms) != 1:
             return None
         (divisor, size), *_ = by.terms.items()

@@ -232,7 +232,7 @@ def _stored_behind(block: Block, slot: Value) -> list[Value]:
 
 
 def _computed(value: Value) -> Raised | None:
-    """An exception in new memory: Numba stores there what it pickled, and the computed arguments."""
+    """An exception in new memory: Numba stores the pickled exception and the computed arguments there."""
     if isinstance(value, Load):
         return _raised_for(value)
     if not isinstance(value, Call):
@@ -256,7 +256,7 @@ def _raised_for(value: Load) -> Raised | None:
 
 
 def _raising_call(value: Load) -> tuple[Function, Parameter, Call] | None:
-    """The function that has stored what its caller reads in the same block, where it stores it, and the call."""
+    """The function that has stored the value that its caller reads in the same block, the store, and the call."""
     block, slot = value.block, value.operands[0]
     assert block is not None
     before = block.instructions[: block.instructions.index(value)]
@@ -284,7 +284,7 @@ def _move_constants_here(function: Function, good: set[Block]) -> None:
 
 
 def _shown(argument: Any) -> Any:
-    """A constant argument, and `...` for a computed one, for which Numba pickles what stands for no value."""
+    """A constant argument, or `...` for a computed one, for which Numba pickles a placeholder."""
     return argument if argument is None or isinstance(argument, str | bytes | int | float) else ...
 
 

@@ -13,7 +13,7 @@ def refused(
     instead: str = "",
     why: str = "Python has no form for it that does the same",
 ) -> UnsupportedError:
-    """The refusal of what cannot be written; ``instead`` is what may be done besides looking at LLVM's text."""
+    """The refusal of code without a Python form; ``instead`` is an alternative to reading LLVM's text."""
     remedy = f"{instead}, or look at the adjoint as LLVM IR" if instead else "look at the adjoint as LLVM IR"
     error = UnsupportedError(f"{what} cannot be written as Python", remedy, why)
     if isinstance(at, Instruction):

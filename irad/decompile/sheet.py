@@ -26,7 +26,7 @@ class Sheet:
     """One sweep.
 
     Attributes:
-        reads: what placeholders stand for; empty in the forward sweep.
+        reads: values of placeholders; empty in the forward sweep.
         texts: expressions that stand for values wherever they are used: parameters, variables, saved values.
         same: values that equal others.
         stable: variables of the forward sweep that keep their value, so that the reverse sweep can name them.
@@ -66,6 +66,6 @@ class Sheet:
 
 
 def block_of(inst: Instruction) -> Block:
-    """The block that an instruction stands in."""
+    """The block of an instruction."""
     assert inst.block is not None
     return inst.block

@@ -59,7 +59,7 @@ def goto(block: Block) -> Goto:
 
 
 def moved(body: list[ast.stmt], block: Block, rest: list[ast.stmt]) -> list[ast.stmt] | None:
-    """A body with ``rest`` where it goes on to ``block``; it goes on elsewhere, too.
+    """A body with ``rest`` at the places where it continues to ``block``; it may also continue elsewhere.
 
     Returns:
         None where ``rest`` would have to be copied too often, or has to stay outside of a loop.
@@ -160,7 +160,7 @@ class Structurer:
         return trees.rewritten(body, self._resolved)
 
     def _resolved(self, statement: ast.stmt) -> list[ast.stmt]:
-        """An assignment in the place of a `Goto`, where it is looked at; else nothing."""
+        """An assignment instead of a `Goto`, if it is tested; otherwise nothing."""
         if not isinstance(statement, Goto):
             return [statement]
         if statement.block not in self.labelled:
@@ -334,7 +334,7 @@ class Structurer:
 
 
 def _not_done_before(out: list[ast.stmt], inner: list[ast.stmt]) -> list[ast.stmt]:
-    """The one assignment that a loop hands out, unless it is what each of its iterations ends with."""
+    """The single assignment that a loop passes on, unless each of its iterations ends with it."""
     ends = [s for s in inner if not isinstance(s, ast.Continue)]
     if len(out) != 1 or not ends or trees.shown(out[0]) != trees.shown(ends[-1]):
         return out

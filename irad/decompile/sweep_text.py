@@ -1,4 +1,4 @@
-"""One sweep as Python statements: what the blocks hold, with comments that name the source lines."""
+"""One sweep as Python statements: the contents of the blocks, with comments that name the source lines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from irad.passes.convention import LibraryCode
 
 
 def bulk_statements(sheet: Sheet, call: CallSite) -> list[ast.stmt] | None:
-    """The statements of a call; None where it is another call."""
+    """The statements of a call; None for other calls."""
     name = call.callee.name or ""
     arguments = call.arguments
     if name.startswith("llvm.memset"):
@@ -105,7 +105,7 @@ class Range:
 
 
 def range_text(sheet: Sheet, loop: Loop) -> Range | None:
-    """The range of a loop of a sweep; None where it is a `while`."""
+    """The range of a loop of a sweep; None for a `while`."""
     return _reverse_range(sheet, loop) if sheet.is_reverse else _forward_range(sheet, loop)
 
 
@@ -176,7 +176,7 @@ def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
 
 
 def _last_block(sheet: Sheet, loop: Loop, number: Value) -> tuple[Block, Block]:
-    """The block that looks whether iteration 0 is done, and where it goes then."""
+    """The block that tests whether iteration 0 is done, and its successor in that case."""
     for block in loop.order:
         match block.terminator:
             case CondBr(operands=[ICmp(predicate="eq", operands=[tested, ConstantInt(value=0)])], targets=[out, _]):
@@ -200,7 +200,7 @@ def _first_number(sheet: Sheet, loop: Loop, number: Value) -> Value:
 
 @dataclass(eq=False, slots=True)
 class SweepText:
-    """Writes what is in the blocks of one sweep.
+    """Writes the contents of the blocks of one sweep.
 
     Attributes:
         variables: values that are variables.
@@ -241,7 +241,7 @@ class SweepText:
         return made
 
     def statements(self, inst: Instruction) -> list[ast.stmt]:
-        """Statements of an instruction; none if it is written where it is used."""
+        """Statements of an instruction; none if it is written at its use."""
         if isinstance(inst, Store):
             return self._store(inst)
         if isinstance(inst, Call) and is_allocation(inst):
@@ -445,7 +445,7 @@ class SweepText:
         return found
 
     def carried(self) -> tuple[dict[Block, set[Value]], set[frozenset[Value]]]:
-        """Values that `for` loops yield, by the blocks that end their last iteration, and what to keep apart from them.
+        """Values that `for` loops yield, by the blocks that end their last iteration; values to keep apart from them.
 
         Python's loop runs the end of the last iteration as that of any other before it is left.
         """

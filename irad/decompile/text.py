@@ -1,4 +1,4 @@
-"""The adjoint of a function as Python source, and what its executable form calls."""
+"""The adjoint of a function as Python source, and the functions that its executable form calls."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ class PythonText:
     """An adjoint as Python.
 
     Attributes:
-        name: of the function in it.
-        source: what people read.
+        name: name of the function in it.
+        source: the readable form.
         exact: the same with products that keep a zero cotangent zero (see docs/contracts.md) spelled out as calls of
             `times` and `divided`, and integers that wrap around.
         exceptions: those that it raises, by name.
@@ -171,11 +171,11 @@ class PythonText:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of what people read."""
+        """The lines of the readable form."""
         return self.source.rstrip("\n").split("\n")
 
     def namespace(self, *, exact: bool = True) -> dict[str, Any]:
-        """The text, executed; the function stands there under its name."""
+        """The namespace after executing the text, with the function under its name."""
         found = {**globals_of_exact_form(), **self.exceptions}
         exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
         return found
@@ -184,13 +184,13 @@ class PythonText:
 def adjoint_as_python(
     dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options | None = None
 ) -> PythonText:
-    """The value and the gradient of a Numba function as Python source, written from what irad compiles.
+    """The value and the gradient of a Numba function as Python source, derived from the compiled code.
 
     Args:
         dispatcher: a function that `numba.njit` compiled.
         argument_types: Numba types, one per parameter.
-        positions: of the arguments to differentiate by.
-        options: how the derivative is made.
+        positions: positions of the arguments to differentiate with respect to.
+        options: options of the derivative.
 
     Raises:
         UnsupportedError: something in it has no Python form.
@@ -226,7 +226,7 @@ _PLAIN = "A zero cotangent (…_bar) times anything is zero."
 def _function(
     dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
 ) -> tuple[ast.FunctionDef, dict[str, type[BaseException]]]:
-    """The exact form, and what it raises."""
+    """The exact form, and its exceptions."""
     task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options, lends_shadows=True)
     captured = capture(dispatcher, argument_types, task)
     _check_result(captured)
@@ -246,7 +246,7 @@ def _function(
 
 
 def _named(argument: Argument, namer: FreshNames) -> Argument:
-    """With a name that nothing else in the text has."""
+    """Gives it a name that is unique in the text."""
     name = namer.new_family(argument.name, ["_".join(map(str, ("", *leaf.path))) for leaf in argument.leaves])
     return replace(argument, name=name)
 
@@ -307,7 +307,7 @@ def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
 
 
 def _called(captured: Capture, symbol: str) -> str:
-    """A call in words: what is called is named as in the source."""
+    """Description of a call, with the callee's name in the source."""
     known = captured.program.python_functions.get(symbol)
     ruled = next((each.rule.name for each in captured.program.ruled if each.symbol == symbol), None)
     demangled = demangle(symbol)
@@ -355,7 +355,7 @@ def _check_result(captured: Capture) -> None:
 
 
 def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
-    """Only floats and arrays of floats can be what is differentiated with respect to."""
+    """Checks that differentiated arguments are floats or arrays of floats."""
     for position in positions:
         argument = captured.arguments[position]
         for leaf in argument.leaves:

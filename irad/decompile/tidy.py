@@ -73,7 +73,7 @@ def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _is_done(statement: ast.stmt, before: ast.stmt) -> bool:
-    """True if an assignment says what the one before says already."""
+    """True if an assignment repeats the previous one."""
     if not isinstance(statement, ast.Assign) or trees.shown(statement) != trees.shown(before):
         return False
     return bool(_stored(statement)) and not _stored(statement) & trees.names_in([statement])

@@ -191,7 +191,7 @@ def names_in(nodes: Sequence[ast.AST], context: type[ast.expr_context] = ast.Loa
 
 
 def rewritten(body: Sequence[ast.stmt], change: Callable[[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
-    """Statements, each replaced by what ``change`` makes of it, in the order of the text; those in it come first."""
+    """Statements, each replaced by the result of ``change``, in the order of the text; nested ones first."""
     made: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.If | ast.For | ast.While):
@@ -212,7 +212,7 @@ def of_iteration(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def comment(text: str) -> ast.stmt:
-    """A line of its own."""
+    """A separate line."""
     return ast.Expr(ast.Constant(f"{COMMENT} {text}"))
 
 
@@ -226,7 +226,7 @@ def is_comment(statement: ast.stmt) -> bool:
 
 
 def unparse(body: Sequence[ast.stmt]) -> str:
-    """The text of statements, comments as such."""
+    """The text of statements, with comments."""
     module = ast.Module(list(body), [])
     lines = ast.unparse(ast.fix_missing_locations(module)).splitlines()
     return "\n".join(_with_comment(line) for line in lines) + "\n"

@@ -208,13 +208,13 @@ class VariableChoice:
 
 
 def is_silent(inst: CallSite) -> bool:
-    """True if a call is left out: reference counts, and what gives memory back."""
+    """True if a call is left out: reference counts, and release of memory."""
     return (inst.callee.name or "").startswith(("NRT_incref", "NRT_decref", "NRT_Free", "irad.arena_defer"))
 
 
 @dataclass(eq=False, slots=True)
 class Site:
-    """A statement: what it uses, and what it assigns; ``copied`` is the variable whose value that is, if it is one."""
+    """A statement: the variables that it uses and assigns; ``copied`` is the variable that it copies, if any."""
 
     uses: set[Value]
     defines: Value | None = None
@@ -227,9 +227,9 @@ class Interference:
 
     Attributes:
         sites: the statements of each block.
-        edges: what is used on the way from one block to another.
-        at_end: what is needed after the end of the function.
-        carried: what else is needed at the end of a block: what a `for` hands out, while its last iteration ends.
+        edges: values used on the edge from one block to another.
+        at_end: values needed after the end of the function.
+        carried: other values needed at the end of a block: those that a `for` passes on while its last iteration ends.
     """
 
     sheet: Sheet
@@ -288,7 +288,7 @@ class Interference:
 def share_variables(
     sheet: Sheet, variables: set[Value], conflicts: set[frozenset[Value]], may_share: Callable[[Value, Value], bool]
 ) -> dict[Value, list[Value]]:
-    """Joins phis with what flows into them; variable → all values in it, one list for each variable."""
+    """Joins phis with their incoming values; variable → all values in it, one list for each variable."""
     ordered = [inst for block in sheet.cfg.order for inst in block.instructions if inst in variables]
     classes: dict[Value, list[Value]] = {v: [v] for v in ordered}
     against: dict[Value, set[Value]] = {}
@@ -327,7 +327,7 @@ class ValueNames:
         known: the names in the source.
         counters: values that count the iterations of a `while`.
         names: of variables.
-        tape_names: of what is saved in loops.
+        tape_names: names of values saved in loops.
     """
 
     captured: GeneratedPair
@@ -373,7 +373,7 @@ class ValueNames:
                 self.names[members[0]] = self.names[again]
 
     def augmented_name(self, value: Value) -> str | None:
-        """The source's name of a value, or ~ followed by a word for what it is."""
+        """The source's name of a value, or ~ followed by a word that describes it."""
         if isinstance(value.type, PointerType):
             return self._pointer_name(value)
         found = source_name(value.name, self.known)
@@ -403,7 +403,7 @@ class ValueNames:
         return assigned or "~source"
 
     def _is_root(self, value: Instruction, place: SourceLocation) -> bool:
-        """True if a value is what the statement of its line assigns: nothing else there is computed from it."""
+        """True if the statement of its line assigns the value: nothing else there is computed from it."""
         return isinstance(value.type, FloatType) and all(
             isinstance(user, Phi) or self.place_of(user) != place for user in value.users
         )
@@ -446,7 +446,7 @@ class ValueNames:
         return assigned or "temporary"
 
     def reverse_name(self, sheet: Sheet, value: Value) -> str | None:
-        """The name of what is computed again, or of the value of which this is the cotangent."""
+        """The name of the recomputed value, or of the value whose cotangent this is."""
         again = sheet.reads.recomputed.get(value)
         if again is not None:
             return self.names.get(again) or self.augmented_name(again)

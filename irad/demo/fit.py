@@ -88,7 +88,7 @@ def fit(points: Floats, start: Floats, components: int, gradient: ValueAndGradie
     Args:
         points: the data, one point per row.
         start: parameters to start from.
-        components: of the mixture.
+        components: components of the mixture.
         gradient: value and gradient of the negative log-likelihood.
         progress: told the number of each iteration and the value reached.
 

@@ -1,4 +1,4 @@
-"""The course of the demo: what is printed, the picture."""
+"""The steps of the demo: output and picture."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def run(console: Console, count: int, seed: int, plot_path: Path | None) -> bool
     Args:
         console: where to print.
         count: number of points.
-        seed: of the data and of the start.
+        seed: seed of the data and of the start.
         plot_path: where to save the plot, or None for no plot.
 
     Returns:

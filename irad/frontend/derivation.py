@@ -51,7 +51,7 @@ class Compiled:
     Attributes:
         program: the primal.
         derivative: the engine's result.
-        library: what Numba links.
+        library: the library that Numba links.
         written: LLVM parameters of the primal whose memory it may write.
         writes_elsewhere: whether it may write to memory that is neither its own nor that of its parameters.
         is_pure: as `irad.passes.analysis.speculation` has it.
@@ -75,7 +75,7 @@ class Derivation:
     """Everything the lowering of one derivative call needs.
 
     Attributes:
-        task: what the call does.
+        task: description of the call.
         argument_types: types of the caller's arguments, one per parameter of the function.
         parameter_types: types the primal was compiled for; they differ where it has explicit signatures.
         caller_arguments: the caller's arguments.
@@ -208,7 +208,7 @@ def derivation_of(
     Args:
         dispatcher: the primal.
         argument_types: Numba types, one per parameter, star arguments as one tuple.
-        task: what is differentiated and how.
+        task: description of the derivative.
         arguments_may_change: the caller may overwrite the arguments between the two sweeps.
         unmodified: positions of arguments whose memory the caller nevertheless leaves as it is.
 

@@ -92,7 +92,7 @@ def symbol_of(address: int, source: object, arity: int) -> str:
     """The symbol of a function at an address; LLVM resolves it to that address from now on.
 
     Args:
-        address: of its code.
+        address: address of its code.
         source: the Python object that represents the function.
         arity: the number of arguments that it is called with.
     """

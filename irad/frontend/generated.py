@@ -20,9 +20,9 @@ def function_from(name: str, source: str, file: str, scope: Mapping[str, object]
     """A function that a text defines.
 
     Args:
-        name: of the function.
+        name: name of the function.
         source: the text.
-        file: what tracebacks call the file, without angle brackets; it begins with ``irad``.
+        file: name of the file in tracebacks, without angle brackets; it begins with ``irad``.
         scope: the global names of the function, which itself is not one of them.
     """
     names: dict[str, Any] = dict(scope)

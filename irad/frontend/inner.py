@@ -77,7 +77,7 @@ def inner_overload(function: Any, *, strict: bool = True, prefer_literal: bool =
     """Decorates what says how compiled code calls a function, like `numba.extending.overload`: that is inner code.
 
     Args:
-        function: what is called.
+        function: the called function.
         strict: as of Numba's.
         prefer_literal: as of Numba's.
         options: of `numba.njit`.

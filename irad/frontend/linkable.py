@@ -66,9 +66,9 @@ class Linkable(internals.LinkedText):
         libraries: Numba's libraries of functions that the text calls; they have no machine code either.
         functions: the Python functions of the program that the text is the derivative of.
         recursive: the name of the function, where it is recursive and the text is its reverse mode.
-        signatures: what parameters of its functions point to, by the names that they have where it is differentiated.
+        signatures: memory that parameters of its functions point to, by their names during differentiation.
         has_vector_math: whether its loops may call other functions for vectors than for numbers.
-        program_symbols: of the functions of the program that the text is the derivative of.
+        program_symbols: program symbols of the functions of the program that the text is the derivative of.
         ruled: what users declared of functions that the text still calls as they are, under the names that these have
             where it is differentiated: an inactive one stays inactive, and what was constant may be active next.
     """

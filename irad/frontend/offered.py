@@ -123,7 +123,7 @@ def offer_type(
 
     Args:
         kind: of Numba's types.
-        model: what its values consist of.
+        model: data model of its values.
         values: constants of that type: their class, and what gives the type of one; nothing is left of them.
         call: of a type of callables what Numba finds their lowering by, and that.
     """

@@ -154,7 +154,7 @@ def install(tables: Mapping[str, PointerVariant], request: Request, registry: Re
 
     Args:
         tables: by symbol, from `Derivative.pointers`.
-        request: of that derivative.
+        request: request of that derivative.
         registry: the rules.
     """
     for symbol, variant in tables.items():

@@ -158,7 +158,7 @@ def positional(f: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tu
     """All arguments of a call of a function of Numba by position, defaults included where there are keywords.
 
     Raises:
-        SignatureError: a parameter is taken by keyword alone.
+        SignatureError: a parameter is taken by keyword only.
     """
     if not keywords:
         return args

@@ -61,7 +61,7 @@ class Function(TrackedValue):
         prefix: words before the result type as printed, without convention and result attributes: linkage,
             preemption, visibility, DLL storage class.
         convention: `fastcc`, `cc 10`, … or None for C.
-        result_attributes: of the result.
+        result_attributes: result attributes of the result.
         attributes: after the parameter list: `unnamed_addr`, `#4`, `alwaysinline`, `"key"="value"`.
         suffix: the rest before the body, as printed: `section "…"`, `comdat`, `align 16`, `gc "…"`.
         operands: (keyword, constant) pairs of `prefix`, `prologue`, `personality`.

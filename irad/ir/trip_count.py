@@ -66,8 +66,8 @@ class TripCount:
         exiting: the block of the exit; it runs in every iteration.
         variable: the affine variable compared.
         start: its first value.
-        step: what is added in each iteration, not 0.
-        bound: what it is compared with.
+        step: increment in each iteration, not 0.
+        bound: the value that it is compared with.
         predicate: the loop goes on while `variable predicate bound`.
         compares_next: the compared value is that of the next iteration.
         speculative: the loop may leave before it compares for the first time.

@@ -41,9 +41,9 @@ class KernelDerivative:
         module: the kernel.
         uses_tape: whether its threads need a slice of a tape beyond their local memory.
         frame_size: bytes of local memory that a thread keeps from one sweep to the other.
-        shared_copies: how many times the dynamic shared memory of the primal it needs.
+        shared_copies: its dynamic shared memory as a multiple of the primal's.
         shared_beside: bytes of dynamic shared memory that it needs after these.
-        derivative: what the engine made.
+        derivative: the result of the engine.
     """
 
     module: KernelModule
@@ -79,8 +79,8 @@ def derive_kernel(
         kernel: the primal.
         kinds: one for each of its LLVM parameters: a pointer of kind SHADOW comes with its shadow, a number of kind
             ACTIVE with a pointer to where its cotangent is added, or in forward mode with its tangent.
-        memory: what each parameter's pointee holds, None where unknown or no pointer.
-        options: of the derivation.
+        memory: contents of each parameter's pointee, None if unknown or if it is not a pointer.
+        options: options of the derivation.
         mode: reverse or forward.
         apart: whether the caller knows that no two parameters point to the same memory.
         axes: along how many axes the kernel is going to be launched, from x on.

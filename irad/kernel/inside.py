@@ -88,9 +88,9 @@ class WantedInside:
 
     Attributes:
         kinds: one for each LLVM parameter of the function, that for its result first.
-        memory: what each of them points to, None where unknown or no pointer.
+        memory: memory that each of them points to, None if unknown or if it is not a pointer.
         mode: forward or reverse, with its width.
-        options: of the derivation.
+        options: options of the derivation.
         name: of the function, as the user wrote it.
         source: where it is defined.
     """
@@ -123,7 +123,7 @@ def expand(kernel: KernelModule, wanted: Mapping[str, WantedInside]) -> KernelMo
 
     Args:
         kernel: with the calls, in the kernel dialect otherwise.
-        wanted: what they ask for, by the symbol that is called, up to its last dot.
+        wanted: requested derivatives, by the called symbol up to its last dot.
 
     Raises:
         IradError: a device function cannot be differentiated, or the size of a tape is not known.
@@ -406,7 +406,7 @@ def _settle_tape(module: Module, function: Function, wanted: WantedInside) -> No
     """Local variables in place of what is allocated from the tape.
 
     Raises:
-        UnsupportedError: how much that is depends on values at run time.
+        UnsupportedError: the size depends on values at run time.
     """
     found = [
         (inst, str(getattr(inst.callee, "name", ""))) for inst in function.instructions() if isinstance(inst, Call)

@@ -83,7 +83,7 @@ class KernelProgram:
         shared: its shared arrays, which the entry takes after them.
         apart: a module that defines the functions of rules, or nothing.
         leaves_apart: see `irad.kernel.leaving`.
-        promises: what the user has said of registers and launches, as attributes.
+        promises: the user's limits for registers and launches, as attributes.
     """
 
     text: str

@@ -47,9 +47,9 @@ def check_shared(arrays: Sequence[SharedArray], shadowed: Sequence[SharedArray],
     """Refuses shared arrays that no GPU has room for, or for their shadows.
 
     Args:
-        arrays: of the kernel.
+        arrays: arrays of the kernel.
         shadowed: those that have shadows, one for each direction.
-        width: how many directions there are.
+        width: number of directions.
 
     Raises:
         UnsupportedError: names arrays and sizes.
@@ -141,9 +141,9 @@ def check_shadows(derivative: Derivative, entry: Function, kinds: Sequence[Param
     """Refuses pointers that may point to a constant array or to one with a shadow.
 
     Args:
-        derivative: of the entry.
-        entry: what was differentiated; its first parameter is not the kernel's.
-        kinds: of the parameters of the kernel.
+        derivative: derivative of the entry.
+        entry: the differentiated function; its first parameter is not one of the kernel.
+        kinds: kinds of the parameters of the kernel.
 
     Raises:
         UnsupportedError: names the constant array.

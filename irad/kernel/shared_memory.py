@@ -28,7 +28,7 @@ class SharedArray:
 
     Attributes:
         name: symbol of the variable.
-        type: what it holds; bytes, if it is the dynamic one.
+        type: its element type; bytes, if it is the dynamic one.
         align: of the variable, in bytes.
     """
 

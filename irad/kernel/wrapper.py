@@ -65,11 +65,11 @@ def add_wrapper(
     """Adds the kernel to the derivative's module.
 
     Args:
-        module: of the derivative.
+        module: module of the derivative.
         name: symbol of the kernel.
         program: that the derivative was made of.
         kinds: one for each parameter of the primal kernel.
-        mode: of the derivative.
+        mode: mode of the derivative.
         derivative: see there.
         axes: along how many the kernel is launched.
 

@@ -49,7 +49,7 @@ class Handwritten:
     """A function with its augmented primal and its reverse as the module has them.
 
     Attributes:
-        tape: what the first passes to the second; None: nothing.
+        tape: type of the tape that the first passes to the second; None: nothing.
     """
 
     primal: Function

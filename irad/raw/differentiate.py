@@ -45,7 +45,7 @@ class Differentiated:
 
     Attributes:
         module: of llvmlite.
-        calls: what was asked for, one text for each call that was replaced.
+        calls: one text for each call that was replaced.
     """
 
     module: ModuleRef
@@ -58,7 +58,7 @@ def differentiate(text: str, toolchain: Toolchain, options: Options, level: int 
     Args:
         text: LLVM text.
         toolchain: makes code for the machine that the module is for.
-        options: of the derivation.
+        options: options of the derivation.
         level: of optimisation of the derivatives.
 
     Raises:

@@ -53,7 +53,7 @@ def result_of(asked: AutodiffCall) -> ReturnLayout:
     """Layout in which the cotangents of the `out` arguments are returned, or in forward mode the tangent of the result.
 
     Raises:
-        SignatureError: what the call returns has no room for them.
+        SignatureError: the result type of the call has no room for them.
     """
     if asked.is_forward:
         return ReturnLayout(tuple(_tangent_parts(asked)))
@@ -163,10 +163,10 @@ def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, nam
     """Adds the function to the module of the derivative.
 
     Args:
-        module: of the derivative.
+        module: module of the derivative.
         asked: the call.
-        derivative: what the call asks for.
-        name: of the function.
+        derivative: the requested derivative.
+        name: name of the function.
         catches: whether C++ exceptions may come out of the derivative.
     """
     function = module.define(name, wrapper_type(asked))

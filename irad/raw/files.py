@@ -103,7 +103,7 @@ def encode(module: ModuleRef, form: Form) -> bytes:
 
     Args:
         module: of llvmlite; machine code is made for its target, position-independent.
-        form: which.
+        form: the form.
     """
     match form:
         case Form.TEXT:

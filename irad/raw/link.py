@@ -166,10 +166,10 @@ def machine_for(triple: str, level: int = 2, cpu: str = "", features: str = "") 
     """A target machine for a module: of its architecture, by default of no processor in particular.
 
     Args:
-        triple: of the module.
+        triple: triple of the module.
         level: of optimisation.
         cpu: a processor, by LLVM's name.
-        features: what it has or lacks beside what its name says, as LLVM writes it.
+        features: features that it has or lacks in addition to those of its name, as LLVM writes them.
 
     Raises:
         BackendError: this LLVM makes no code for it.

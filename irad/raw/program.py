@@ -73,7 +73,7 @@ def load(
         primal: symbol of the function.
         registry: the rules.
         toolchain: for whose machine LLVM weighs what it does.
-        mode: how the function is differentiated.
+        mode: mode of differentiation.
         stay: functions that stay calls, without a body: they have a rule.
 
     Raises:

@@ -123,7 +123,7 @@ class Observed:
 
     Attributes:
         primals: the functions of the program, before they are differentiated.
-        active: which values and variables are active.
+        active: the active values and variables.
         variables: of each function, by line.
     """
 
@@ -151,7 +151,7 @@ class Observed:
             ruled: its functions with rules of the user's.
             defined: the Python functions of its symbols.
             source: the user's lines.
-            copies: what variables are called.
+            copies: names of variables.
             namer: of the program's functions; by default by their symbols.
         """
         derived, pairs = generated.program, generated.pairs
@@ -293,7 +293,7 @@ class Collector:
         """Report on a function that is refused: its source, what is refused, the stages before the analyses.
 
         Args:
-            error: what `report` has raised; it is raised again where there are no such stages either.
+            error: the exception from `report`; raised again if these stages are missing as well.
         """
         try:
             early = self.report(EARLY)

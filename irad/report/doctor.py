@@ -44,11 +44,11 @@ class Fact:
     """One thing that was looked at.
 
     Attributes:
-        group: what it belongs to.
+        group: its group.
         what: its name.
-        value: what was found.
+        value: the finding.
         state: `State.MISSING` for something that irad does not need, `State.BROKEN` for something that it does.
-        remedy: how to get or mend it; for a note what it means.
+        remedy: instructions to install or repair it; for a note its meaning.
     """
 
     group: str

@@ -137,10 +137,10 @@ class PairReader:
         names: spelling of the primal's values.
         copies: the Python variables that values come from.
         loops: where loops are.
-        allocations: how the engine names memory that a call allocates, and how to say it.
+        allocations: the engine's names for memory that a call allocates, and the words for it.
         primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
         saved: the values on the tape.
-        words: what values are in the source.
+        words: source expressions of values.
     """
 
     made: GeneratedPair

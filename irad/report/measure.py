@@ -123,10 +123,10 @@ class Profile:
         shares: by line, 0…1; lines that were never found running are not there.
         reverse: by line the part of its share that the reverse sweep takes.
         seconds: of one call of the derivative, both sweeps.
-        primal_seconds: of one call of the plain function.
+        primal_seconds: primal seconds of one call of the plain function.
         reverse_share: of the time that is known to be of one sweep, what the reverse sweep takes.
-        samples: how often it was looked at while it ran.
-        calls: how often it ran.
+        samples: number of samples taken while it ran.
+        calls: number of runs.
     """
 
     shares: Mapping[int, float]
@@ -156,7 +156,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         subject: the derivative.
         source: the lines of interest.
         args: arguments of the function; each run gets copies of them.
-        seconds: how long to run; at least one run is made after one that is not looked at.
+        seconds: duration; after one run that is not sampled there is at least one more.
 
     Raises:
         SignatureError: the arguments are types, or the runs are too short to be seen.

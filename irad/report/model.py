@@ -81,14 +81,14 @@ class ValueFacts:
         places: where in the source, innermost first.
         is_active: whether a cotangent is kept for it (a number), or a shadow (a pointer).
         activity: why it is active or constant.
-        memory: what a pointer may point to; of a load, whether that memory stays as it is. Empty for other values.
+        memory: memory that a pointer may point to; for a load, whether it stays unchanged. Empty for other values.
         plan: saved, recomputed or not needed, and why, with the cost that decided.
         is_saved: whether it is on the tape.
         rule: symbol or name of the rule that differentiates it, for calls.
         rule_origin: where that rule is written.
         operands: names of the values it is computed from, in this function.
         variables: the Python variables that it is a value of.
-        source: what it is in the source: a variable, or an operation with its line.
+        source: its form in the source: a variable, or an operation with its line.
     """
 
     name: str
@@ -113,14 +113,14 @@ class TapeEntry:
 
     Attributes:
         value: its name in the program; "" for what is not a value.
-        type: of the value.
+        type: type of the value.
         bytes: of one slot; None for as many as the program asks for.
         storage: where the slots are.
         loops: source lines of the loops around, outermost first: a slot for each iteration of all of them.
         place: the user's line that computes it.
         why: why it is saved and not recomputed.
-        name: what it is in the source.
-        slots: how often it was saved in the call that was measured; None where none was.
+        name: its name in the source.
+        slots: number of times it was saved in the measured call; None without a measured call.
         total: bytes in that call.
         sites: the numbers of the places in the program that allocate it.
     """
@@ -194,8 +194,8 @@ class Times:
 
     Attributes:
         seconds: of the derivative, both sweeps.
-        primal_seconds: of the plain function.
-        reverse_share: what the reverse sweep takes of the time of the sweeps, 0…1.
+        primal_seconds: primal seconds of the plain function.
+        reverse_share: share of the reverse sweep in the time of the sweeps, 0…1.
     """
 
     seconds: float
@@ -255,7 +255,7 @@ class Refusal:
     """A construct for which the function is not differentiated.
 
     Attributes:
-        problem: what it is, in one sentence.
+        problem: the problem, in one sentence.
         text: the whole error: where, why, what to do.
         line: the line of the report's source that it is on or is called from; None where that is not known.
     """
@@ -275,7 +275,7 @@ class Report:
         signature: Numba's, as text.
         options: of the derivation, as text.
         functions: the entry first.
-        lines: of the entry's source.
+        lines: lines of the entry's source.
         stages: those that were asked for.
         note: why no call was measured, where one should have been.
         times: of a call, when it was profiled.

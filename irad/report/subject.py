@@ -36,7 +36,7 @@ class Subject:
     Attributes:
         primal: the dispatcher of the function.
         argument_types: Numba types, one per parameter, star arguments as one tuple.
-        task: what is differentiated and how.
+        task: description of the derivative.
         arguments_may_change: whether the caller may overwrite the arguments between the sweeps.
         compiled: makes the code: (name, dispatcher, types that it is compiled for).
         again: the same with other options.
@@ -64,7 +64,7 @@ def subject_of(
         f: a function, as `irad.grad` takes it, or what `irad.grad`, `irad.value_and_grad` gave.
         args: arguments of one call, or Numba types in their place.
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
-        options: how the derivative is made.
+        options: options of the derivative.
 
     Raises:
         SignatureError: the function does not take such arguments, or has no derivative with respect to them.

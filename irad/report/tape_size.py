@@ -28,7 +28,7 @@ class Term:
         storage: FRAME outside loops, SLAB and RECORD in them, KEPT.
         loops: the lines of the loops around, outermost first.
         bytes: in each iteration, or call; None for as much as the program asks for.
-        values: how many values.
+        values: number of values.
         total: bytes in the call that was measured; None where none was.
     """
 
@@ -94,7 +94,7 @@ def counted(function: FunctionReport, units: Sequence[int]) -> FunctionReport:
 
     Args:
         function: without that.
-        units: how many units each place had in the call.
+        units: number of units of each place in the call.
     """
     return replace(function, tape=tuple(sorted((_counted(entry, units) for entry in function.tape), key=weight)))
 

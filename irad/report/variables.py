@@ -41,7 +41,7 @@ class Copies:
     """Values that are the same number under several names.
 
     Attributes:
-        origins: what is copied to a value or variable: by loads, stores, and calls.
+        origins: values copied to a value or variable by loads, stores and calls.
         variables: the versions of variables that a value is stored to.
     """
 
@@ -92,7 +92,7 @@ class ActiveVariables:
     """The active variables.
 
     Attributes:
-        copies: what variables are called.
+        copies: names of variables.
         active: values, and parameters by their Python names.
         known: those that the analysis covers.
         lines: where anything active is made, by function; "" for bodies of parallel loops.

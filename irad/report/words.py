@@ -146,7 +146,7 @@ class ValueWords:
     Attributes:
         place_of: the user's line of a value.
         loops: where loops are.
-        parameters: what the parameters of a parallel loop's body are in the function around it.
+        parameters: values in the enclosing function for the parameters of a parallel loop's body.
         numbers: those of them that point to one number.
     """
 
@@ -309,7 +309,7 @@ def lane_words(loop: ParallelLoop, launch: CallSite | None, word_of: Callable[[V
     Args:
         loop: the function.
         launch: its call, in the function around the loop.
-        word_of: what a value of that function is in the source; of a pointer, the memory it points to.
+        word_of: gives the source form of a value of that function; for a pointer, the memory it points to.
     """
     params = loop.function.params
     words = {params[number]: word for number, word in _PARAMETERS_OF_LOOPS.items()}

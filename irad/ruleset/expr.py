@@ -160,7 +160,7 @@ def evaluate(
     """The value under IEEE rules (a division by zero gives an infinity or NaN), in double precision.
 
     Args:
-        functions: what canonical names mean; a rule that calls others than the default's brings them along.
+        functions: meanings of canonical names; a rule that calls other functions than the default supplies them.
     """
     return _Evaluator(values, functions).value(expr)
 

@@ -384,7 +384,7 @@ class CallRule:
 
     Attributes:
         symbols: LLVM symbols; a trailing `*` stands for any suffix (`llvm.memcpy.*`).
-        effects: what the callee does to memory.
+        effects: effects of the callee on memory.
         reverse: emits the adjoint.
         augmented: adds to the forward sweep; returns the values its reverse part gets back, in order.
         source: where the formula is from.
@@ -436,14 +436,14 @@ class PairRule:
     To all analyses it is a callee with a body.
 
     Attributes:
-        symbols: of the primal.
-        name: what the user calls it, for messages.
+        symbols: symbols of the primal.
+        name: the user's name for it, for messages.
         version: changes with the rule, so that what was generated for another is not taken for this one.
         parameters: the numbers of parameters through which no derivative flows.
         returns_new: the memory that it returns is new, as the user promises.
         has_tangent: there is a rule for forward mode.
         takes_lanes: it is called once for tangents in several directions.
-        forward_remedy: how to have one, where `irad.rules.forward` is not the way.
+        forward_remedy: instructions for adding one, if not by `irad.rules.forward`.
         has_cotangent: there is a rule for reverse mode.
         leaves_arguments: the rule takes no account of what the function overwrites.
         repeats: the function does the same in each run and changes nothing, whatever its body seems to do.
@@ -468,7 +468,7 @@ class ConstantParameters:
 
     Attributes:
         symbols: its.
-        name: what the user calls it, for messages.
+        name: the user's name for it, for messages.
         parameters: the numbers of those parameters.
         returns_new: the memory that it returns is new, as the user promises.
     """

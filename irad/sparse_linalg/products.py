@@ -29,8 +29,8 @@ def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int
     """Checks that all entries of a matrix are there, and that their indices are.
 
     Args:
-        name: of the function that was called.
-        entries: how many there are.
+        name: name of the function that was called.
+        entries: number of entries.
         indices: their columns in CSR, rows in CSC.
         indptr: where each row begins in CSR, each column in CSC, and the number of entries.
         across: number of columns in CSR, of rows in CSC.

@@ -116,7 +116,7 @@ def find_activity(
 
     Args:
         function: in normal form.
-        kinds: how each parameter takes part.
+        kinds: role of each parameter.
         mod_ref: of the same function.
         shadowable: the pointer parameters whose memory can have a shadow.
         result_active: whether the caller has a cotangent for the returned value.
@@ -327,7 +327,7 @@ class _Solver:
             idle -= busy
 
     def outputs_of_rules(self) -> Iterator[tuple[ir.CallSite, int]]:
-        """The calls of functions with a rule of a user, with what they write, as far as that is known."""
+        """Calls of functions with a user's rule, and the objects that they write, if known."""
         for call in self.function.instructions():
             if not (isinstance(call, ir.CallSite) and isinstance(call.callee, Function)):
                 continue
@@ -446,7 +446,7 @@ def everything(
 
 
 def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
-    """Leaves out of a set of objects those that a pointer may mix with others; and what they point to."""
+    """Removes from a set of objects those that a pointer may mix with others, and the objects they point to."""
     groups = dict.fromkeys(mask for mask, _ in points_to.pointees.values())
     previous = -1
     while shadowed != previous:

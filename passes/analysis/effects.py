@@ -117,7 +117,7 @@ class Effects:
         return self._why(pointer, at) is not None
 
     def explain(self, pointer: Value, at: Instruction) -> str:
-        """Words for what overwrites the memory."""
+        """Description of the instruction that overwrites the memory."""
         return self._why(pointer, at) or "not overwritten before the reverse sweep reads it"
 
     def _why(self, pointer: Value, at: Instruction) -> str | None:

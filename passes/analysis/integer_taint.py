@@ -81,7 +81,7 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
 
 
 def _is_followed(unit: Unit, pointer: Value) -> bool:
-    """True if it is known what lies where a pointer points: no callee may have put numbers there."""
+    """True if the contents at a pointer are known: no callee may have put numbers there."""
     unknown = unit.points_to.mask(pointer) & unit.memory_types.opaque
     return unit.points_to.position(pointer) != ANYWHERE and not unknown
 
@@ -95,7 +95,7 @@ class _Scratch:
     count: int = 0
 
     def note(self, store: ir.Store) -> None:
-        """Notes what a store writes to."""
+        """Records the memory that a store writes to."""
         value, pointer = store.operands
         for item in self.unit.points_to.of(pointer):
             has_floats = self.unit.memory_types.has_floats(item.index)
@@ -108,7 +108,7 @@ class _Scratch:
                 self.count += 1
 
     def meets(self, pointer: Value, read: Type) -> bool:
-        """True if what is read at an address may have a byte of a tainted integer."""
+        """True if a read at an address may contain a byte of a tainted integer."""
         size = size_of(read)
         at = self.unit.points_to.position(pointer)
         return any(
@@ -186,7 +186,7 @@ def _has_body(unit: Unit, call: ir.CallSite) -> bool:
 
 
 def _callee_has(call: ir.CallSite, wanted: Callable[[ir.Instruction], bool]) -> bool:
-    """True if a callee, or one that it calls, has such an instruction; an indirect callee may have any."""
+    """True if a callee, or a function it calls, has such an instruction; an indirect callee may have any."""
     pending, seen = [call.callee], {call.callee}
     for callee in pending:
         if not isinstance(callee, Function):
@@ -308,7 +308,7 @@ class _Access:
         return _meets(self.place, self.kind, other.place, other.kind)
 
     def is_aligned(self) -> bool:
-        """True if it is at a place as in an array of numbers of its own."""
+        """True if its position is that of an element in an array of numbers of its type."""
         size = size_of(self.kind)
         return self.at == ANYWHERE or (self.at.offset % size == 0 and self.at.period % size == 0)
 
@@ -330,11 +330,11 @@ class _Access:
         )
 
     def is_field(self, fields: Set[tuple[FloatType, int]]) -> bool:
-        """True if this is one of the fields of a record, wherever that lies."""
+        """True if this is one of the fields of a record, at any address."""
         return self.record is not None and (self.kind, self.distance) in fields
 
     def is_of_another(self, written: Set[_Access], fields: Set[tuple[FloatType, int]]) -> bool:
-        """True if what is written there is a number of another type, or lies across this one."""
+        """True if the written number has another type, or overlaps this one partially."""
         if any(other.is_across(self) for other in written):
             return True
         others = [other for other in written if other.kind is not self.kind and self.meets(other)]

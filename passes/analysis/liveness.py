@@ -19,7 +19,7 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
     """The blocks from which a return without an error can be reached.
 
     Args:
-        cfg: of a function in normal form.
+        cfg: cfg of a function in normal form.
         returned: the statuses that are not errors; None where every return counts.
     """
     returning: list[Block] = []

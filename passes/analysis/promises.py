@@ -138,7 +138,7 @@ def _kind(activity: Activity, argument: Value) -> ParameterKind:
 
 
 def _filled(unit: Unit, activity: Activity, inst: Instruction) -> int:
-    """The objects in which an instruction stores what depends on active values."""
+    """Objects in which an instruction stores values that depend on active values."""
     match inst:
         case Store(operands=[value, pointer]) if value in activity.varied:
             return unit.points_to.mask(pointer)

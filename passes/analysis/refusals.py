@@ -78,7 +78,7 @@ _NUMPY_NAMES = {"double": "float64", "float": "float32"}
 
 
 def check_unit(unit: Unit) -> None:
-    """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
+    """Raises the errors of a function: a single one directly, several as `UnsupportedProgram`."""
     errors = _without_consequences(unit, list(_errors(unit)))
     if len(errors) == 1:
         raise errors[0]
@@ -87,7 +87,7 @@ def check_unit(unit: Unit) -> None:
 
 
 def _without_consequences(unit: Unit, errors: list[IradError]) -> list[IradError]:
-    """Leaves out what reads from constant memory, if it is known where active values were stored there.
+    """Drops errors about reads from constant memory, if the stores of active values there are known.
 
     If it is not, a callee stores them.
     """
@@ -251,7 +251,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
 
 
 def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
-    """True if an object is an argument's memory for which the caller says where it holds numbers."""
+    """True if an object is an argument's memory for which the caller states the positions of numbers."""
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
     memory = unit.variant.memory[unit.function.params.index(item.value)]
@@ -362,7 +362,7 @@ def _two_views_error(unit: Unit, call: CallSite) -> IradError | None:
 
 
 def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
-    """A callee writes constants to memory with a derivative: nothing clears the derivatives of what was there."""
+    """A callee writes constants to memory with a derivative: nothing clears the derivatives of the old contents."""
     function = call.callee
     rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
     written = frozenset(unit.mod_ref.of(call).targets)

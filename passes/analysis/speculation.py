@@ -34,7 +34,7 @@ from irad.ruleset.interface import Effects, Elementwise, Origin
 
 
 def written_parameters(entry: Unit) -> Iterator[int]:
-    """Parameters of the entry whose memory the program may write, or what is reached by pointers in it.
+    """Parameters of the entry whose memory, or memory reached by pointers in it, the program may write.
 
     Writes through a pointer of unknown origin may be writes to any of them.
     """
@@ -88,7 +88,7 @@ def may_speculate(entry: Unit) -> bool:
 
 
 def _writes_nothing(entry: Unit) -> bool:
-    """True if a second run finds what the first has found."""
+    """True if a second run finds the same memory as the first."""
     return not (writes_elsewhere(entry) or any(_is_data(entry, index) for index in written_parameters(entry)))
 
 

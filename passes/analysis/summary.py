@@ -40,11 +40,11 @@ def summarise(
 
     Args:
         function: it.
-        memory: what the parameters point to, as far as it is known.
+        memory: memory that the parameters point to, if known.
         registry: the rules.
         result: the parameter that points to memory for the result, in which pointers may be passed on.
         returns_new: whether those point to new memory, as a user promised.
-        signatures: of the functions of the program.
+        signatures: signatures of the functions of the program.
     """
     points_to = find_objects(function, memory, registry, signatures=signatures)
     numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]

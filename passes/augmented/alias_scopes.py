@@ -38,7 +38,7 @@ class AliasScopes:
 
     Attributes:
         ranked: indices of objects, those first whose scopes matter most; all objects if not given.
-        lanes: how many shadows an object has; they do not overlap.
+        lanes: number of shadows of an object; they do not overlap.
         scopes: by "primal", "shadow" (of a lane) or "tape", and object.
     """
 

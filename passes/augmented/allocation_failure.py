@@ -1,4 +1,4 @@
-"""Checks what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair found by a pointer.
+"""Checks for failures in a forward sweep: memory of the tape or of the machine's stack, a pair found by a pointer.
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
 in the arena. Then the sweep returns at once; the entry returns the status `HostConvention.exhausted`, and the caller
@@ -275,7 +275,7 @@ def _ends_what_began(call: Call, before: list[Call], after: list[Call], around: 
 
 
 def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block, host: HostConvention) -> Block:
-    """A way to leave that first does what is owed, and drops the references that are held."""
+    """An exit block that first makes the pending calls and drops the held references."""
     if not owed and not held:
         return leave
     assert leave.function is not None

@@ -1,4 +1,4 @@
-"""The augmented primal under construction: the maps from primal values to what stands for them in it.
+"""The augmented primal under construction: the maps from primal values to their counterparts.
 
 It is the first function of each mode: in reverse mode the forward sweep, in forward mode the primal with its tangents.
 `irad.passes.augmented.shadows` builds it.
@@ -52,7 +52,7 @@ class AugmentedPrimal:
         values: primal value → value here (parameters, instructions, blocks).
         shadows: primal pointer → shadow here.
         tangents: active primal float → tangent here, in forward mode; None where it is known to be zero.
-        rule_values: what the augmented part of a call's rule passed to its reverse part, by primal call.
+        rule_values: values passed from the augmented to the reverse part of a call's rule, by primal call.
         callee_frames: the frame of a call of another pair, by primal call; with the pair.
         pointer_frames: the same of calls through pointers.
         frame: layout of this pair's own frame.
@@ -62,7 +62,7 @@ class AugmentedPrimal:
         lanes: the same with what each direction has of its own, shadows and tangents; this is the first.
         lane: its number.
         lane_rules: calls whose rule adds something in each lane.
-        shared: what is made once beside an instruction, for all lanes.
+        shared: values made once beside an instruction, for all lanes.
     """
 
     program: Program
@@ -148,5 +148,5 @@ def shadow_name(value: Value) -> str | None:
 
 
 def null_shadow(pointer: Value) -> ConstantNull:
-    """The shadow of what has none; of an integer that is an address, too."""
+    """The shadow of a value that has none, including an integer that is an address."""
     return ConstantNull(pointer.type if isinstance(pointer.type, PointerType) else types.PTR)

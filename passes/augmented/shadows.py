@@ -89,7 +89,7 @@ def shadow_phis(augmented: AugmentedPrimal, blocks: Iterable[Block]) -> list[Phi
 
 
 def visit_blocks(blocks: Iterable[Block], visit: Callable[[Instruction], None]) -> None:
-    """Adds to the copies of the instructions in some blocks of the primal what they need beside them."""
+    """Adds the code that the copies of the instructions in some blocks of the primal need beside them."""
     for block in blocks:
         for inst in block.instructions:
             try:
@@ -100,7 +100,7 @@ def visit_blocks(blocks: Iterable[Block], visit: Callable[[Instruction], None]) 
 
 
 def visit_lanes(visitor: ShadowVisitor) -> None:
-    """Adds what one instruction needs, lane after lane."""
+    """Adds the code that one instruction needs, lane by lane."""
     visitor.visit()
     if visitor.is_for_all_lanes:
         return
@@ -134,7 +134,7 @@ def _name_parameters(augmented: AugmentedPrimal) -> None:
 
 @dataclass(eq=False, slots=True)
 class ShadowVisitor(RuleContext):
-    """Adds what one primal instruction needs beside its copy. It is also the `AugmentedContext` of rules."""
+    """Adds the code that one primal instruction needs beside its copy. It is also the `AugmentedContext` of rules."""
 
     augmented: AugmentedPrimal
     inst: Instruction
@@ -152,7 +152,7 @@ class ShadowVisitor(RuleContext):
 
     @property
     def is_for_all_lanes(self) -> bool:
-        """True if an instruction is repeated once, with what all lanes have."""
+        """True if an instruction is repeated once, with operands common to all lanes."""
         inst = self.inst
         if isinstance(inst, CallSite):
             return isinstance(resolve(inst, self.unit.registry), Function | Pointer)
@@ -166,7 +166,7 @@ class ShadowVisitor(RuleContext):
         return found
 
     def is_carried(self, pointer: Value, *path: int) -> bool:
-        """True if what moves the memory that a pointer points to moves its shadow."""
+        """True if code that moves the memory of a pointer also moves its shadow."""
         return self.holds_pointers(pointer, *path)
 
     def visit(self) -> None:
@@ -288,7 +288,7 @@ class ShadowVisitor(RuleContext):
     # -------------------------------------------------------------------------------------------- calls
 
     def visit_call(self, call: CallSite) -> None:
-        """Calls the augmented callee, or adds what the rule of the call says."""
+        """Calls the augmented callee, or adds the code of the call's rule."""
         unit = self.unit
         callee = resolve(call, unit.registry)
         if isinstance(callee, Function):
@@ -312,7 +312,7 @@ class ShadowVisitor(RuleContext):
                 self.augmented.shadows[call] = ConstantNull(call.type)
 
     def apply_rule(self, call: CallSite, rule: CallRule) -> None:
-        """Adds what the rule of a call says; what touches no shadow is the same in all lanes."""
+        """Adds the code of a call's rule; code that touches no shadow is the same in all lanes."""
         first = self.augmented.lanes[0]
         if self.augmented is not first and call not in first.lane_rules:
             self.augmented.rule_values[call] = first.rule_values[call]
@@ -384,7 +384,7 @@ class ShadowVisitor(RuleContext):
 
     @property
     def after(self) -> Builder:
-        """Emits after the copy, and what was emitted there before."""
+        """Emits after the copy, and after code emitted there before."""
         if self._after is None:
             self._after = Builder.after(self.copy)
             self._after.origin, self._after.metadata = self.inst, self.inst.metadata

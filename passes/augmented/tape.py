@@ -56,7 +56,7 @@ def stored_type(type_: Type) -> Type:
 
 
 def store_value(build: Builder, value: Value, pointer: Value, scopes: Metadata) -> None:
-    """Saves a value, frozen: what is poison must not differ between the sweeps."""
+    """Saves a value, frozen: poison must not differ between the sweeps."""
     # Poison may be another value at each use, and both sweeps must see the same.
     frozen = build.freeze(value)
     store = build.store(build.cast("zext", frozen, stored_type(value.type)), pointer, align=_align(value.type))
@@ -89,7 +89,7 @@ class Slab:
     """Storage of a counted loop: one array per saved value.
 
     Attributes:
-        loop: of the forward sweep.
+        loop: loop of the forward sweep.
         last: number of its last iteration, a value at the preheader.
         values: saved values in the order of their arrays, wide ones first, so that every array is aligned.
         has_rows: whether the values of an iteration lie side by side.
@@ -106,7 +106,7 @@ class Slab:
     base: Value = field(init=False)
 
     def prefix(self, value: Value) -> int:
-        """Bytes per iteration of what lies in front of a value's."""
+        """Bytes per iteration of the values in front of a value."""
         total = 0
         for other in self.values:
             if other is value:
@@ -154,9 +154,9 @@ class Records:
     """Storage of a loop whose iterations are not counted beforehand.
 
     Attributes:
-        loop: of the forward sweep.
+        loop: loop of the forward sweep.
         offsets: of each saved value in a record.
-        layout: of a record.
+        layout: layout of a record.
         has_links: whether a record starts with a link to the one before; without links, records follow each other.
         alternates: whether words alternate with those of other threads.
         current: the record of the current iteration, made in the header.

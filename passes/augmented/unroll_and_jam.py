@@ -57,7 +57,7 @@ class Lockstep:
 
     Attributes:
         loop: left at its end only.
-        count: how often it takes its back edge.
+        count: number of times it takes its back edge.
         affine: its variables that are known in advance.
         handed_on: its other variables, each with the block that uses it and makes its next value.
         varying: the instructions that each iteration runs by itself.
@@ -89,7 +89,7 @@ def lockstep_loops(
 
 
 def _sums_in_order(loop: Loop) -> bool:
-    """True if an innermost loop hands on a float that it computes from the one before."""
+    """True if an innermost loop carries a float that it computes from the previous one."""
     if loop.children or loop.latch is None:
         return False
     nexts = (phi.value_from(loop.latch) for phi in loop.header.phis() if isinstance(phi.type, FloatType))
@@ -218,7 +218,7 @@ class _Finder:
 
 
 def _varying(loop: Loop) -> frozenset[Value]:
-    """Values that differ between iterations: their numbers, what they load and store, and what depends on that."""
+    """Values that differ between iterations: their numbers, the values they load and store, and dependent values."""
     found: set[Value] = set(loop.header.phis())
     size = -1
     while size < len(found):
@@ -296,7 +296,7 @@ class _Jam:
         return every
 
     def _begin(self, block: Block) -> list[tuple[Phi, dict[Value, Value], Phi]]:
-        """Makes the phis of a block; returns each with its lane and its copy, which lacks what comes from the loop."""
+        """Makes the phis of a block; returns each with its lane and its copy, without the values from the loop."""
         loop, build = self.found.loop, Builder(self._block(block))
         made = [(phi, lane, build.phi(phi.type)) for phi in block.phis() for lane in self._lanes_of(phi)]
         for phi, lane, copy in made:
@@ -321,7 +321,7 @@ class _Jam:
             each[inst] = copy
 
     def _copy(self, block: Block) -> None:
-        """Copies a block: what all lanes share, then lane by lane, so that accesses of a block stay in order."""
+        """Copies a block: the code that all lanes share, then lane by lane, to keep its accesses in order."""
         build, rest = Builder(self._block(block)), block.instructions[len(block.phis()) : -1]
         for inst in rest:
             if inst not in self.found.varying:
@@ -343,7 +343,7 @@ class _Jam:
         self._note(inst, lane, copy)
 
     def _leave(self, every: Value) -> None:
-        """Ends the second version; what it leaves over, the loop does as it was."""
+        """Ends the second version; the original loop runs the remaining iterations."""
         loop, last = self.found.loop, self.lanes[-1]
         assert loop.preheader is not None
         assert loop.latch is not None

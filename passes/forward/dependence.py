@@ -1,4 +1,4 @@
-"""Dependence: which of some inputs each number depends on, as bits in place of its tangent.
+"""Dependence: the inputs that each number depends on, as bits in place of its tangent.
 
 Forward mode with another algebra. A set of inputs is kept in a value of the number's own type, so phis, calls and
 memory carry it as they carry a tangent; only its bits mean anything. Where a tangent is a sum of products, a set is the
@@ -43,13 +43,13 @@ def _set_of(here: Tangents, inst: Instruction) -> Value | None:
 
 
 def _set_of_function(here: Tangents, call: CallSite, rule: Elementwise) -> Value | None:
-    """The set of a scalar function: the union of those of the arguments that it has derivatives with respect to."""
+    """The set of a scalar function: the union of the sets of arguments with a derivative."""
     pairs = zip(call.arguments, rule.partials, strict=False)
     return _union_of(here, call, (argument for argument, partial in pairs if partial is not None))
 
 
 def _union_of(here: Tangents, inst: Instruction, values: Iterable[Value]) -> Value | None:
-    """Emits the union of the sets of values of the type of an instruction; None where it is empty."""
+    """Emits the union of the sets of values of the type of an instruction; None if it is empty."""
     known = [tangent for value in values if (tangent := here.known_tangent(value)) is not None]
     return _joined(here.after, inst, known) if known else None
 
@@ -76,7 +76,7 @@ def _integer_for(inst: Instruction, type_: Type) -> Type:
 
 
 def _part_of_rule(rule: CallRule) -> TangentPart | None:
-    """Tangent of a rule: its own if it moves values, else the union of the sets of all numbers that it takes."""
+    """Tangent of a rule: its own if it moves values, otherwise the union of the sets of all numbers that it takes."""
     return rule.tangent if rule.moves else _set_of_numbers
 
 

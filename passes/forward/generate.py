@@ -190,7 +190,7 @@ class TangentVisitor(ShadowVisitor):
             ShadowVisitor.visit_return(self, inst)
 
     def visit_call(self, call: CallSite) -> None:
-        """Calls the callee with tangents, or adds what the rule of the call says."""
+        """Calls the callee with tangents, or adds the code of the call's rule."""
         callee = resolve(call, self.unit.registry)
         if isinstance(callee, Elementwise) and call in self.unit.activity.active:
             self.set_tangent(self.propagation.of_function(self, call, callee))

@@ -1,4 +1,4 @@
-"""Propagation of what the lanes of forward mode hold of a number, from the numbers that it is computed from.
+"""Propagation of the contents of forward mode's lanes from the operands of a number to the number.
 
 Phis, loads and stores, calls of other functions and what rules do to memory move numbers, and are the same whatever the
 lanes hold (`generate`). A `Propagation` is the rest: one for each `irad.passes.mode.Algebra`.
@@ -61,12 +61,12 @@ class Tangents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Propagation:
-    """Emits what the visitor's lane holds of the value of an instruction; None when that is zero.
+    """Emits the contents of the visitor's lane for the value of an instruction; None if they are zero.
 
     Attributes:
         of_instruction: of one that is neither a call nor a phi, and touches no memory.
-        of_function: of a call of a scalar function.
-        part_of_rule: which part of a rule emits it for what the callee computes or writes.
+        of_function: of function of a call of a scalar function.
+        part_of_rule: the part of a rule that emits it for the callee's results.
     """
 
     of_instruction: Callable[[Tangents, Instruction], Value | None]

@@ -90,7 +90,7 @@ class Convolutions:
         return self.added(inner, self.convolved(b, a, [(order, 0)]))
 
     def square(self, a: Coefficients, order: int) -> Value | None:
-        """Coefficient of a square: each product of two different coefficients stands there twice."""
+        """Coefficient of a square: each product of two different coefficients occurs twice."""
         twice = self.convolved(a, a, ((order - j, j) for j in range((order + 1) // 2)))
         total = None if twice is None else self._build.fadd(twice, twice)
         return total if order % 2 else self.added(total, self.convolved(a, a, [(order // 2, order // 2)]))
@@ -121,12 +121,12 @@ class Convolutions:
 
 
 class Series:
-    """The coefficients of the value of a call, and of what they are made of.
+    """The coefficients of the value of a call, and of intermediate results.
 
     Args:
         here: the lane that asks first; all emit in the same place.
-        call: of the function.
-        rule: of the function.
+        call: call of the function.
+        rule: rule of the function.
     """
 
     def __init__(self, here: Tangents, call: CallSite, rule: Elementwise) -> None:

@@ -37,7 +37,7 @@ class WatchedOperation:
     """An operation that is watched.
 
     Attributes:
-        kind: what for.
+        kind: its purpose.
         words: the operation, with ``{0}`` for the first operand.
         primal: of an operation on derivatives, what that is the derivative of; else "".
         ruled: symbol of the function with a rule that is called; else None.
@@ -82,11 +82,11 @@ class TapePart:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TapeMark:
-    """A place of the tape: what one unit of it holds.
+    """A place of the tape, with the contents of one unit.
 
     Attributes:
-        inst: what allocates; None where that has no place in the source.
-        parts: of one unit.
+        inst: the allocating instruction; None if it has no place in the source.
+        parts: parts of one unit.
         frame_of: a unit is the frame of this variant's pair, after ``parts``.
         loop: of the primal, the innermost in whose iterations it is filled; None outside loops.
     """

@@ -1,4 +1,4 @@
-"""Meter: what the forward sweep puts on the tape, place by place; on request it is counted while the sweep runs.
+"""Meter: allocations of the forward sweep on the tape, place by place; on request counted while the sweep runs.
 
 Input   a finished augmented primal, and the materialiser that made its storage.
 Output  a `TapeMark` for each place that allocates. Where it is counted, what allocates calls `irad.tape_alloc` instead
@@ -44,7 +44,7 @@ BY_POINTER = 0
 
 
 def note_tape(augmented: AugmentedPrimal, materialiser: Materialiser) -> tuple[TapeMark, ...]:
-    """Notes what an augmented primal allocates, and has it counted where that is asked for."""
+    """Records the allocations of an augmented primal, and adds code that counts them on request."""
     program = augmented.program
     loops = {augmented.values.get(block): augmented.unit.loops.loop_of(block) for block in augmented.unit.cfg.order}
     primal_loops = {_made(storage): loop for loop, storage in materialiser.all_storages()}
@@ -87,7 +87,7 @@ def note_launcher(
     """Tape marks of the records of the lanes of a parallel loop.
 
     Args:
-        program: of both.
+        program: program of both.
         pair: the loop as its caller sees it.
         lane: the pair of one lane.
         head: bytes of a record before the lane's frame.

@@ -1,4 +1,4 @@
-"""The user's places of instructions: what errors, debug mode, the report of the tape and the inspector name.
+"""Source locations of instructions, for errors, debug mode, the report of the tape and the inspector.
 
 Input   a module with its debug metadata.
 Output  for an instruction its places in the user's files, innermost first.
@@ -28,7 +28,7 @@ class SourceMap:
     """Finds places in one module, whose metadata must not change.
 
     Attributes:
-        library: what is not the user's code.
+        library: selects code that is not the user's.
         launches: the call of each parallel loop, by its function.
     """
 
@@ -48,7 +48,7 @@ class SourceMap:
         return [place for place in self._known(inst) if holds_line(place.file, place.function, place.line)]
 
     def places(self, inst: Instruction) -> list[SourceLocation]:
-        """The same; where there are none, that of the parallel loop it is in, or what else is known."""
+        """Lines of an instruction; without any, those of the enclosing parallel loop, or the best known."""
         found = self.chain(inst)
         if found:
             return found

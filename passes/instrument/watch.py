@@ -104,7 +104,7 @@ class Choices:
         return False
 
     def _leaves(self, user: Instruction) -> bool:
-        """True if what is returned or passed may decide something elsewhere."""
+        """True if a returned or passed value may decide something elsewhere."""
         if isinstance(user, CallSite):
             return isinstance(resolve(user, self.unit.registry), Function)
         return not self.unit.variant.is_entry
@@ -215,7 +215,7 @@ class _Watch:
     # -------------------------------------------------------------------------------------------- activations
 
     def open_activation(self) -> None:
-        """Makes this function's activation the innermost one, and the one before again where it returns."""
+        """Makes this function's activation the innermost one, and restores the previous one at its returns."""
         entry = self.function.entry
         build = Builder.before(next(i for i in entry.instructions if not isinstance(i, Alloca | Phi)))
         count = const_int(types.I64, max(1, len(self.numbers)))
@@ -293,7 +293,7 @@ class _Watch:
     # -------------------------------------------------------------------------------------------- checks
 
     def watch(self, inst: Instruction) -> None:
-        """Appends an instruction to its block, with what it needs before and after it."""
+        """Appends an instruction to its block, with the code that it needs before and after it."""
         block = inst.block
         assert block is not None
         # With nnan or ninf LLVM could assume that there is nothing to find, and drop the check.
@@ -308,7 +308,7 @@ class _Watch:
             self.note_opaque(inst)
 
     def is_primal(self, inst: Instruction) -> bool:
-        """True if it is the copy of an instruction of the primal, not what stands beside it."""
+        """True if it is the copy of an instruction of the primal, not code added beside it."""
         return inst.origin is not None and self.augmented.values.get(inst.origin) is inst
 
     def watch_result(self, inst: Instruction) -> None:

@@ -1,4 +1,4 @@
-"""Places: what was watched and metered, as plain data for messages and reports.
+"""Places that are watched and metered, as plain data for messages and reports.
 
 Input   the marks of a generated program, and where in the user's source its instructions come from.
 Output  `WatchedPlace`s and `TapePlace`s, by number as the generated code names them. Nothing of the module is kept.
@@ -52,7 +52,7 @@ class TapeSlot:
 
 @dataclass(frozen=True, slots=True)
 class TapePlace:
-    """A place of the tape: what allocates, and what one unit of it holds."""
+    """A place of the tape, with its allocation and the contents of one unit."""
 
     location: SourceLocation | None
     slots: tuple[TapeSlot, ...]
@@ -77,11 +77,11 @@ def places_of(marks: Iterable[Mark], user: SourceMap) -> tuple[WatchedPlace, ...
 
 @dataclass(eq=False)
 class TapePlaces:
-    """Locates what is on the tape of one program.
+    """Locates the contents of the tape of one program.
 
     Attributes:
         marks: its places, by number; the last is the frame that the caller provides.
-        frames: what the frames of pairs hold.
+        frames: contents of the frames of pairs.
     """
 
     marks: Sequence[TapeMark]

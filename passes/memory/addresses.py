@@ -38,7 +38,7 @@ class Position:
 
     @property
     def few(self) -> tuple[int, ...]:
-        """The offsets, where it is known which; else none."""
+        """The offsets if they are known, otherwise none."""
         return self.among if self.period else (self.offset,)
 
     def covers(self, other: Position) -> bool:

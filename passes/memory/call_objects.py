@@ -37,11 +37,11 @@ from irad.ruleset.registry import Registry
 
 @dataclass(eq=False, slots=True)
 class CallObjects:
-    """Adds to a graph what calls do.
+    """Adds the effects of calls to a graph.
 
     Attributes:
-        signatures: of callees.
-        addresses: what is known of callees in the module.
+        signatures: signatures of callees.
+        addresses: facts about callees in the module.
         own: the new memory that callees with a body may return, by what it holds.
     """
 
@@ -102,7 +102,7 @@ class CallObjects:
     def _new_by_kind(
         self, call: CallSite, memory: Sequence[MemoryType | None], types_say_all: bool
     ) -> dict[MemoryType | None, int]:
-        """New memory that some memory may point to, by what it holds: one object for each kind, None: of no known."""
+        """New memory that some memory may point to, by its contents: one object for each kind; None: unknown."""
         own: dict[MemoryType | None, int] = {}
         for kind, holds in kinds_behind(memory):
             if kind is not None:
@@ -117,7 +117,7 @@ class CallObjects:
         return own
 
     def _add_filled(self, call: CallSite, effects: Effects) -> None:
-        """New memory whose addresses a callee stores in that of its arguments, and what in it points to the rest."""
+        """New memory whose addresses a callee stores in memory of its arguments, and the pointers in it."""
         memory = [self._declared_argument(call, i) for i in sorted(effects.fills)]
         own = self._new_by_kind(call, memory, all(kind_of(holds) is not None for holds in memory))
         made = self._filled[call] = {kind_of(holds): mask for holds, mask in own.items()}
@@ -127,7 +127,7 @@ class CallObjects:
             self._lead_to(made, kind, Targets(mask, START))
 
     def _lead_to(self, made: Mapping[Kind, int], kind: Kind, where: Targets) -> None:
-        """Memory of some kind comes to hold addresses of new memory, wherever its type lets it."""
+        """Memory of some kind may receive addresses of new memory wherever its type allows pointers."""
         if not isinstance(kind, MemoryType):
             return
         for offset, inner in kind.behind:
@@ -159,7 +159,7 @@ class CallObjects:
     # --- the addresses that it stores and returns ---------------------------------------------------------------------
 
     def visit(self, call: CallSite) -> None:
-        """Adds to what pointers point to, by what is known of the arguments."""
+        """Adds to the targets of pointers, based on the arguments."""
         callee = resolve(call, self.registry)
         effects = effects_of(callee)
         if effects is not None:
@@ -174,7 +174,7 @@ class CallObjects:
                 graph.grow(call, graph.unknown)
 
     def _visit_body(self, call: CallSite) -> None:
-        """A callee with a body may store any pointer it can reach, or makes, wherever its signature lets it."""
+        """A callee with a body may store any pointer that it can reach or create, wherever its signature allows it."""
         by_kind: dict[Kind, int] = {}
         for holds, mask in self.handed(call).items():
             kind = kind_of(holds)
@@ -203,7 +203,7 @@ class CallObjects:
             )
 
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
-        """The objects that a callee with a body is given or makes, by what its signature says that they hold.
+        """Objects that a callee with a body receives or makes, by the contents that its signature states.
 
         Where types are known, integers are not addresses.
         """
@@ -261,7 +261,7 @@ class CallObjects:
                 pass
 
     def _capture(self, call: CallSite, effects: Effects) -> None:
-        """A callee stores its arguments, or what they point to."""
+        """A callee stores its arguments, or pointers that they point to."""
         if not effects.captures_into:
             return
         given = [self.graph.targets(call.arguments[i]) for i in sorted(effects.captures)]
@@ -291,7 +291,7 @@ class CallObjects:
                     self.graph.store(Targets(1 << target, to), stored)
 
     def _copy(self, into: Value, source: Value) -> None:
-        """Bytes move: what they point to moves along, as far from where the copy begins as it was before."""
+        """Bytes move: pointers in them keep their targets, at the same distance from the beginning of the copy."""
         to, origin = self.graph.targets(into), self.graph.targets(source)
         distance = origin.place.distance_to(to.place)
         for index in indices(origin.mask):

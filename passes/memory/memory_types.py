@@ -76,7 +76,7 @@ class MemoryTypes:
         return next(iter(found)) if len(found) == 1 else None
 
     def layout_from(self, pointer: Value) -> MemoryType | None:
-        """The pattern of what a pointer points to, from there on; from its start where it is not known where in it."""
+        """The pattern of the memory from a pointer on, or from the object's start if the offset is unknown."""
         layout = self.layout(self.points_to.mask(pointer))
         if layout is None or not layout.floats() or layout.lone_float() is not None:
             return layout
@@ -162,7 +162,7 @@ class MemoryTypes:
         return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 
     def explain(self, pointer: Value) -> str:
-        """In words: what the memory at a pointer holds."""
+        """Description of the contents of the memory at a pointer."""
         mask = self.points_to.mask(pointer)
         layout = self.layout(mask)
         if layout is not None:
@@ -221,7 +221,7 @@ class _Collector:
         self.prefixes = dict(self.points_to.prefixes)
 
     def seed(self, memory: Mapping[Parameter, MemoryType | None]) -> None:
-        """Takes over what the request states of arguments, and rules of allocations."""
+        """Takes the contents of arguments from the request, and those of allocations from rules."""
         for item in self.points_to.objects:
             if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
                 self.seed_layout(item.index, memory.get(item.value))
@@ -231,7 +231,7 @@ class _Collector:
                 self.seed_declared(item, item.holds)
 
     def seed_layout(self, index: int, holds: MemoryType | None) -> None:
-        """Notes what the request states of an object."""
+        """Records the request's description of an object."""
         if holds is None:
             return
         self.layouts[index] = holds.pattern()
@@ -240,13 +240,13 @@ class _Collector:
         self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
 
     def seed_declared(self, item: MemoryObject, holds: MemoryType) -> None:
-        """Takes over what signatures state; for a callee's own numbers only types: there may be several patterns."""
+        """Takes contents from signatures; for a callee's own numbers only types: there may be several patterns."""
         self.note_declared(item.index, holds)
         if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
             self.layouts[item.index] = holds
 
     def visit(self, inst: Instruction) -> None:
-        """Notes what one instruction tells."""
+        """Records the facts from one instruction."""
         match inst:
             case Load():
                 self.note_access(inst.operands[0], inst.type, inst.align)
@@ -271,7 +271,7 @@ class _Collector:
         self.opaque |= access.unseen
 
     def hand(self, mask: int, holds: MemoryType | None) -> None:
-        """Memory in which a callee reads and writes what its signature says."""
+        """Memory in which a callee reads and writes the contents stated by its signature."""
         if holds is None:
             self.opaque |= mask
             return
@@ -310,7 +310,7 @@ class _Collector:
                     known.setdefault(place.exact + inner, set()).add(scalar)
 
     def find_records(self) -> None:
-        """Layouts of what is not an array of one type of numbers, as it is declared, or by its own accesses."""
+        """Layouts of objects that are not arrays of one type of numbers, as declared or by their own accesses."""
         for item in self.points_to.objects:
             if self.layouts[item.index] is None:
                 self.layouts[item.index] = self.declared(item)
@@ -341,7 +341,7 @@ class _Collector:
                     changed |= self.hand_on_layout(one, other)
 
     def hand_on(self, source: int, into: int, distance: Position) -> bool:
-        """Passes what is known about one set of objects on to another; returns whether anything was new.
+        """Passes the facts about one set of objects on to another; returns whether anything was new.
 
         Numbers come to lie as far from where the copy begins as they did before. Where it is not known how far it moves
         them, it counts as one of whole elements or records if the other object holds numbers of that type itself.
@@ -383,7 +383,7 @@ class _Collector:
         return True
 
     def hand_on_layout(self, source: int, into: int) -> bool:
-        """Gives a copy the layout of what is copied, if it is certain what is copied where."""
+        """Gives a copy the layout of its source, if source and target are certain."""
         layouts = {self.layouts[a.index] for a in self.points_to.members(source)}
         targets = list(self.points_to.members(into))
         if len(layouts) != 1 or len(targets) != 1 or self.layouts[targets[0].index] is not None:
@@ -416,7 +416,7 @@ class _Collector:
         return MemoryType(size, tuple(sorted(fields)))
 
     def spread_elements(self, known: Mapping[int, MemoryType]) -> None:
-        """Gives the elements of a container the types of what is moved into it, if it is certain which it is."""
+        """Gives the elements of a container the types of the values moved into it, if the container is certain."""
         sources: dict[int, set[MemoryType]] = {}
         for to, origin in self.moves:
             targets = list(self.points_to.members(to))

@@ -1,4 +1,4 @@
-"""Mod/ref: what each instruction of a function does to memory, as sets of objects.
+"""Mod/ref: the effects of each instruction of a function on memory, as sets of objects.
 
 Input   where its pointers point, the rules.
 Output  `ModRef`, a table of `Access` by instruction, filled as it is asked.
@@ -32,16 +32,16 @@ class Access:
     """Effect of one instruction on memory. Sets of objects are masks.
 
     Attributes:
-        reads, writes: what it may read, and write, in whatever way.
+        reads, writes: objects that it may read and write, in any way.
         is_opaque: a call of which no more is known than what it reaches; it reads and writes all of that.
-        frees: what a call may free or move elsewhere.
+        frees: objects that a call may free or move.
         captures: where it may store the addresses that it was passed.
         copies: pairs (to, from) of pointers: bytes are copied with the addresses among them.
         moves: pairs (to, from) of sets: the same of items of containers.
         sources: the arguments from whose memory it computes numbers, by position.
         targets: those in whose memory it puts computed numbers.
         numbers_from, numbers_to: the same as sets of objects; of an opaque call all that it reaches.
-        made: what its result points to, and what it makes that its arguments point to.
+        made: new objects that its result or its arguments point to.
         unseen: memory of which it is not known what numbers it holds after the call.
         looks_inside: it knows the parts of containers.
     """

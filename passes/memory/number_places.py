@@ -40,7 +40,7 @@ def number_places(memory: MemoryTypes, pointer: Value, size: int | None = None) 
 
 
 def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -> bool:
-    """True if the function knows what each of ``size`` bytes of the caller's memory holds."""
+    """True if the function knows the contents of each of ``size`` bytes of the caller's memory."""
     callers = [item.index for item in memory.points_to.of(pointer) if item.kind in _CALLERS]
     wanted = set(range(offset, offset + size))
     return all(

@@ -1,4 +1,4 @@
-"""Memory objects, and which of them each pointer may point to: what `points_to` finds and all other passes ask.
+"""Memory objects, and the objects that each pointer may point to: the result of `points_to`, used by all other passes.
 
 Sets of objects are bit masks. Pointers in memory are distinguished by the place where they lie (`addresses`).
 """
@@ -48,7 +48,7 @@ class MemoryObject:
 
     Attributes:
         value: the parameter, alloca, call or global it belongs to.
-        holds: what callers state of a parameter's memory, and signatures of the memory that a callee makes.
+        holds: the callers' descriptions of a parameter's memory, and signatures of the memory that a callee makes.
     """
 
     kind: ObjectKind
@@ -249,7 +249,7 @@ def moved_item(place: Position, source: MemoryObject, target: MemoryObject) -> P
 
 
 def reached_by(call: CallSite, points_to: PointsTo) -> int:
-    """Every object that a callee with a body can reach: through its arguments, and what it allocates itself."""
+    """Every object that a callee with a body can reach: through its arguments, and its own allocations."""
     mask = 0
     for argument in call.arguments:
         mask |= points_to.mask(argument)

@@ -56,8 +56,8 @@ class ParameterObjects:
     """Adds them to a graph.
 
     Attributes:
-        kinds: how parameters take part in the derivative; memory of those of different kinds is told apart.
-        declared: what the request says of the memory that an argument points to, by object.
+        kinds: roles of parameters in the derivative; memory of parameters with different roles is distinguished.
+        declared: the request's description of the memory that an argument points to, by object.
     """
 
     graph: PointsToGraph
@@ -66,7 +66,7 @@ class ParameterObjects:
     _behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
 
     def add(self, param: Parameter, holds: MemoryType | None) -> None:
-        """Adds what a parameter points to, directly or through other memory."""
+        """Adds the objects that a parameter points to, directly or through other memory."""
         mask = self.graph.new_object(ObjectKind.ARGUMENT, param, holds)
         self.graph.grow(param, Targets(mask, START))
         self._add_contents(param, mask, holds)
@@ -101,7 +101,7 @@ class ParameterObjects:
         self.graph.join_group(self.kinds.get(param), mask, anywhere=True)
 
     def _add_declared(self, mask: int, holds: MemoryType, param: Parameter) -> None:
-        """Adds objects for what the request says a parameter's memory points to."""
+        """Adds the objects that a parameter's memory points to according to the request."""
         self.declared[mask.bit_length() - 1] = holds
         if holds.declared:
             self.graph.join_group(holds, mask, anywhere=False)
@@ -132,8 +132,8 @@ def find_overlaps(
     """Objects with which each object may share bytes, as sets.
 
     Args:
-        objects: of the function.
-        numbers: of its parameters.
+        objects: objects of the function.
+        numbers: numbers of its parameters.
         apart: pairs of parameters that are known not to overlap, the lower number first.
     """
     separate = _set_of(item for item in objects if item.kind in SEPARATE)
@@ -197,12 +197,12 @@ def find_objects(
 
     Args:
         function: in normal form.
-        memory: what its parameters point to.
+        memory: memory that its parameters point to.
         registry: the rules.
         noalias: pairs of parameters that are known not to overlap.
-        signatures: of callees.
-        kinds: how the parameters take part; memory of those of different kinds is told apart.
-        addresses: what was found of callees in analyses of the same module.
+        signatures: signatures of callees.
+        kinds: roles of the parameters; memory of parameters with different roles is distinguished.
+        addresses: results for callees from analyses of the same module.
         is_entry: whether nothing ran before it that may have lent the memory of its parameters.
     """
     graph = PointsToGraph()
@@ -230,7 +230,7 @@ def find_objects(
 
 
 def _lent(function: Function, found: PointsTo, registry: Registry, is_entry: bool) -> int:
-    """Memory whose address a library may have kept: what is lent here, by callees, or was by callers."""
+    """Memory whose address a library may have kept: memory lent here, by callees, or before by callers."""
     mask = 0
     for inst in function.instructions():
         if isinstance(inst, CallSite):
@@ -248,7 +248,7 @@ def _lent(function: Function, found: PointsTo, registry: Registry, is_entry: boo
 
 
 def _known_elsewhere(function: Function, graph: PointsToGraph, registry: Registry) -> int:
-    """Memory that did not begin in this function, and what is handed to code whose effects are not known."""
+    """Memory that was not allocated in this function, and memory passed to code with unknown effects."""
     mask = union(1 << item.index for item in graph.objects if item.kind not in SEPARATE and not item.is_exclusive)
     for inst in function.instructions():
         if isinstance(inst, CallSite) and effects_of(resolve(inst, registry)) is None:

@@ -1,4 +1,4 @@
-"""The graph that points-to analysis builds: objects, what pointers point to, and what pointers in memory point to.
+"""The graph of points-to analysis: objects, and the targets of pointers and of pointers in memory.
 
 Everything in it only grows: sets gain objects, places lose factors. `Targets`, a set of objects and a place in them, is
 what flows along its edges; the modules that read parameters, calls and instructions say how.

@@ -35,7 +35,7 @@ class FloatAccess:
     Attributes:
         place: where in an array.
         kind: its type.
-        align: what the instruction says of the address.
+        align: alignment of the address according to the instruction.
     """
 
     place: Position

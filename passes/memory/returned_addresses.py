@@ -80,11 +80,11 @@ def may_return_address(callee: Value, registry: Registry, known: dict[Function, 
 def _settle(
     function: Function, known: dict[Function, bool], callees_of: Callable[[Function], list[Function] | None]
 ) -> None:
-    """Decides for a function, and for those it calls, whether it or one of them does something by itself.
+    """Decides for a function, and for the functions it calls, whether any of them does something directly.
 
     Args:
         function: not known so far.
-        known: what was decided; grows.
+        known: decisions so far; grows.
         callees_of: those for which a function answers, too; None if it does it by itself.
     """
     pending, entered, doing = [function], {function}, list[Function]()

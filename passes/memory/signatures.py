@@ -1,4 +1,4 @@
-"""Signatures: what the types of functions with a body say of the memory that calls of them can reach.
+"""Signatures: the memory that calls of functions with a body can reach, according to their types.
 
 Input   the module, what the request states by symbol and parameter name.
 Output  `Signatures`: for each function what each of its parameters points to, None where nothing is known.

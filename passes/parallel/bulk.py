@@ -153,7 +153,7 @@ def _is_apart(build: Builder, into: Value, source: Value, size: Value) -> Value:
 def _spread(
     build: Builder, host: ParallelLoops, operation: _Operation, memory: tuple[Value, Value, Value], pieces: Value
 ) -> None:
-    """Launches a piece for each thread; what is left over is done here."""
+    """Launches a piece for each thread; the remainder is done here."""
     into, source, size = memory
     grain = const_int(types.I64, -_GRAIN)
     step = build.and_(build.udiv(size, pieces), grain)

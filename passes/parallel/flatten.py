@@ -56,7 +56,7 @@ class ParallelLoop:
     Attributes:
         function: the function itself.
         slots: where its parameters from the schedule on come from.
-        arrays: what the front end knows about the kernel's arguments, the schedule first.
+        arrays: the front end's description of the kernel's arguments, the schedule first.
     """
 
     function: Function
@@ -93,7 +93,7 @@ def flatten_parallel_loops(
     Args:
         module: prepared.
         registry: the rules.
-        host: how loops are launched.
+        host: convention for launching loops.
         arrays: by symbol of a kernel what its arguments are.
 
     Returns:
@@ -234,7 +234,7 @@ def _drop_unused_addresses(function: Function) -> None:
 
 
 def _replace_launch(call: CallSite, loop: ParallelLoop) -> None:
-    """A call of the loop function instead, with what is in the vectors at that moment."""
+    """A call of the loop function instead, with the contents of the vectors at that moment."""
     _, *vectors, _, _, _, threads = call.arguments
     build = Builder.before(call)
     build.origin, build.metadata = call, call.metadata

@@ -1,4 +1,4 @@
-"""Runs loop functions, and what a mode makes of them, in lanes: one for each thread, each a block of the schedule.
+"""Runs loop functions and their derivatives in lanes: one for each thread, each a block of the schedule.
 
 Input   the pair of a loop function, declared, and the pair of one lane.
 Output  the bodies of the former. To all other passes they look like those of any other function.
@@ -142,11 +142,11 @@ def build_launchers(
     """Fills the pair of a loop function.
 
     Args:
-        program: of both.
+        program: program of both.
         pair: the loop as its caller sees it.
         lane: the same variant, for one lane.
-        unit: of the lane.
-        host: how loops are launched.
+        unit: unit of the lane.
+        host: convention for launching loops.
     """
     record = _Record(pair.first.function_type.params[2:], lane.frame_size)
     pair.frame_size.initializer = const_int(types.I64, LAUNCHER_FRAME)
@@ -338,7 +338,7 @@ def _number_of_lanes(build: Builder, given: Sequence[Value]) -> Value:
 
 
 def _share(build: Builder, lane: Value, lanes: Value, given: Sequence[Value]) -> list[Value]:
-    """The parameters of one lane: its number and its part of the chunks; the first lanes get what is left over."""
+    """The parameters of one lane: its number and its part of the chunks; the first lanes get the remaining chunks."""
     each, left = build.udiv(given[CHUNKS], lanes), build.urem(given[CHUNKS], lanes)
     before = build.add(build.mul(lane, each), build.intrinsic("llvm.umin.i64", types.I64, [lane, left]))
     more = build.zext(build.icmp("ult", lane, left), types.I64)

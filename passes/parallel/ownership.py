@@ -54,7 +54,7 @@ _SHARED_MEMORY: Final = 3
 
 
 class Adding(enum.Enum):
-    """Way of adding a cotangent to the shadow of what was read."""
+    """Way of adding a cotangent to the shadow of a read."""
 
     PLAIN = "plain"  # no other thread adds there at the same time
     ATOMIC = "atomic"
@@ -63,7 +63,7 @@ class Adding(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """Distance of elements, what is added to the thread's own place, in bytes, and how many bytes are accessed."""
+    """Distance of elements, offset from the thread's own place, and size of the access, in bytes."""
 
     stride: int
     uniform: tuple[tuple[Monomial, int], ...]
@@ -84,7 +84,7 @@ class ThreadAddresses:
     common: frozenset[Value] = frozenset()
 
     def explain(self, pointer: Value) -> str:
-        """In words: who accesses what a pointer points to."""
+        """Description of the threads that access the memory of a pointer."""
         return "the same for all threads of a block" if pointer in self.common else "depends on the thread"
 
 
@@ -92,9 +92,9 @@ def find_meetings(function: Function, mod_ref: ModRef, loops: LoopNest, axes: in
     """Finds the places where the threads of a kernel meet.
 
     Args:
-        function: of a kernel.
+        function: function of a kernel.
         mod_ref: of the function.
-        loops: of the function.
+        loops: loops of the function.
         axes: along how many axes it is launched.
     """
     addresses = _Addresses(loops)
@@ -149,7 +149,7 @@ def _agree(accesses: Sequence[_Access | None]) -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Addresses:
-    """Addresses as polynomials; a special register is an atom by its name, any other value by itself."""
+    """Addresses as polynomials; a special register is an atom named after it, any other value is its own atom."""
 
     loops: LoopNest
     _steps: dict[Phi, tuple[Value, Value | int]] = field(init=False)
@@ -162,7 +162,7 @@ class _Addresses:
                 self._steps[phi] = (variable.start, variable.step)
 
     def access(self, pointer: Value, type_: Type) -> _Access | None:
-        """Steps of an access through its array, if they are such that threads do not meet."""
+        """Steps of an access through its array, if they keep threads apart."""
         root, distance = self.distance(pointer)
         if root is None or distance is None:
             return None
@@ -276,7 +276,7 @@ class _Addresses:
         return min(terms.values(), default=0) >= 0 and all(isinstance(atom, str | tuple) for atom in atoms)
 
     def _exact(self, value: Value, flag: str) -> bool:
-        """True if an integer of fewer bits is what the polynomial says: it is a register, or cannot wrap around."""
+        """True if an integer of fewer bits equals its polynomial: it is a register, or cannot wrap around."""
         match value:
             case ConstantInt() | Parameter():
                 return True

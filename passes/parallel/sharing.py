@@ -165,7 +165,7 @@ class Move:
 
 
 def move_of(call: CallSite) -> Move | None:
-    """Move of memory by a call; None if it does anything else."""
+    """Move of memory by a call; None if the call does anything else."""
     name = call.callee.name if isinstance(call.callee, Function) else None
     if name is None or not name.startswith((*_COPIES, _FILL)):
         return None

@@ -77,7 +77,7 @@ def is_decision(inst: ir.Instruction) -> bool:
 
 
 def has_fast_math_words(inst: ir.Instruction) -> bool:
-    """True if an operation has one of the words that let LLVM change what it computes."""
+    """True if an operation has a flag that lets LLVM change its result."""
     match inst:
         case ir.Binary() | ir.Unary() | ir.Cast() | ir.FCmp() | ir.Select() | ir.Phi() | ir.CallSite():
             return not FAST_MATH.isdisjoint(inst.flags)
@@ -90,7 +90,7 @@ def _computes_with_floats(call: ir.CallSite) -> bool:
 
 
 def _stem(call: ir.CallSite) -> str:
-    """Of what is called (`stem_of_symbol`); empty where that has no name."""
+    """Stem of the called symbol (`stem_of_symbol`); empty if it has no name."""
     callee = call.callee
     if not isinstance(callee, Function) or callee.name is None:
         return ""
@@ -118,7 +118,7 @@ class Pinned:
     """Tells which values must not be computed again.
 
     Attributes:
-        again: what a value could be computed again from; None where it could not.
+        again: operands from which a value could be recomputed; None if it could not.
         deciding: numbers that decide something in the reverse sweep.
     """
 
@@ -141,7 +141,7 @@ class Pinned:
         return is_rounded_freely(value) or any(self._is_loose(v) for v in operands if holds_floats(v.type))
 
     def _is_loose(self, value: Value) -> bool:
-        """The operands are settled first, from a list of what is pending: chains are as long as functions."""
+        """The operands are decided first, with an explicit stack, since chains are as long as functions."""
         pending = [value]
         while pending:
             current = pending[-1]

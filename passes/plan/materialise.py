@@ -96,7 +96,7 @@ class Materialiser:
         return self.loops.innermost.get(value.block)
 
     def save(self, value: Value) -> None:
-        """Has a value saved where it is made; loops around that place are stored later."""
+        """Saves a value at its definition; loops around that place are stored later."""
         if value not in self.saved:
             self.saved[value] = None
             self.saved_in.setdefault(self.loop_of(value), []).append(value)
@@ -126,7 +126,7 @@ class Materialiser:
         Args:
             before: the loop in front of which the array is allocated: this one, or the one around it.
             last: number of the last iteration, known there.
-            values: what is saved.
+            values: the saved values.
             loop: in which they are made.
         """
         augmented, twin = self.sweep.augmented, self.loops.twins[before]
@@ -165,7 +165,7 @@ class Materialiser:
             self.save(value)
 
     def is_available(self, value: Value) -> bool:
-        """True if the reverse sweep can obtain a value from what is saved so far."""
+        """True if the reverse sweep can obtain a value from those saved so far."""
         pending = Worklist([value])
         for needed in pending:
             if is_free(needed) or needed in self.saved:
@@ -247,7 +247,7 @@ class Materialiser:
 
 
 def _check_words(values: list[Value]) -> None:
-    """Refuses what does not fit in one word of a tape whose words alternate with those of other threads."""
+    """Refuses values that do not fit in one word of a tape interleaved with those of other threads."""
     for value in values:
         if size_in_memory(value.type) > WORD:
             error = PlanError(
@@ -313,7 +313,7 @@ class Head(ABC):
 
 
 def replace_placeholders(sweep: Sweep, head_at: Callable[[Builder], Head]) -> None:
-    """Replaces the placeholders by what is needed; ``head_at`` makes what produces it for one block."""
+    """Replaces the placeholders by the needed values; ``head_at`` makes the code that produces them in one block."""
     heads: dict[Block, Head] = {}
     placeholders = {need.placeholder for need in sweep.needs}
     for need in sweep.needs:
@@ -329,7 +329,7 @@ def replace_placeholders(sweep: Sweep, head_at: Callable[[Builder], Head]) -> No
 
 @dataclass(eq=False, slots=True)
 class _StoredHead(Head):
-    """Loads what the `Materialiser` has stored."""
+    """Loads the values that the `Materialiser` has stored."""
 
     owner: Materialiser
 
@@ -387,13 +387,13 @@ class _StoredHead(Head):
         return copy
 
     def load_again(self, load: Load, copy: Instruction) -> None:
-        """Loads what was loaded: its alias scopes are those of this function."""
+        """Repeats a load: its alias scopes are those of this function."""
         primal = self.owner.remat.primal_of[load]
         own = {k: v for k, v in load.metadata.items() if k not in ("alias.scope", "noalias")}
         copy.metadata = {**own, **self.keep(primal.operands[0])}
 
     def load_stored(self, value: Value, place: StoredPlace) -> Value:
-        """Loads what the forward sweep has stored."""
+        """Loads the values that the forward sweep has stored."""
         pointer = self.get(self.owner.sweep.augmented.value(place.pointer))
         if place.behind:
             pointer = self.build.byte_offset(pointer, place.behind)

@@ -37,9 +37,9 @@ class Flow(Generic[Key]):
         """Add a node; adding it again changes both numbers.
 
         Args:
-            key: which.
-            capacity: what it costs to cut it.
-            supply: what it costs to have it on the side of the sinks: an edge from the sources with this capacity.
+            key: its key.
+            capacity: cost of cutting it.
+            supply: cost of having it on the side of the sinks: an edge from the sources with this capacity.
         """
         for number in (capacity, supply):
             if isnan(number) or number < 0:

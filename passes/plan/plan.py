@@ -49,8 +49,8 @@ class PlanChoice:
 
     Attributes:
         cost: of saving it.
-        depth: how many loops are around it.
-        operands: what it would be recomputed from; None where it cannot be.
+        depth: number of loops around it.
+        operands: operands for recomputation; None if it cannot be recomputed.
         effort: of recomputing it from these.
     """
 
@@ -170,7 +170,7 @@ class Plan:
 
 
 def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Iterable[Value]) -> Plan:
-    """Chooses what to save for the given needs."""
+    """Chooses the values to save for the given needs."""
     wanted = tuple(v for v in dict.fromkeys(needs) if not is_free(v))
     if augmented.unit.everything:
         return Plan(wanted, _modes(remat), dict.fromkeys(wanted, "saved: the plan is save_all"))

@@ -1,4 +1,4 @@
-"""Rematerialisation: what of a forward sweep can be computed again in the reverse sweep, from what, at what cost.
+"""Rematerialisation: the values of a forward sweep that the reverse sweep can recompute, their operands and cost.
 
 Input   both sweeps, what the reverse sweep knows about loops.
 Output  `Rematerialisation`, asked by the plan and by the materialiser.
@@ -104,7 +104,7 @@ _SCARCE = 1000.0  # how much dearer a slot for each iteration is where the size 
 
 @dataclass(eq=False, slots=True)
 class Rematerialisation:
-    """Knows which values of a forward sweep can be computed again in the reverse sweep, and from what."""
+    """Decides which values of a forward sweep can be recomputed in the reverse sweep, and from which operands."""
 
     augmented: AugmentedPrimal
     loops: AugmentedLoops

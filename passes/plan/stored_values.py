@@ -44,7 +44,7 @@ class StoredPlace:
 
     Attributes:
         store: of the primal, that has put it there.
-        behind: how many bytes after the store's address of the same iteration.
+        behind: number of bytes after the store's address of the same iteration.
     """
 
     store: Store
@@ -103,7 +103,7 @@ class StoredValues:
                             yield phi, StoredPlace(store, -step)
 
     def _is_kept(self, value: Instruction, store: Store) -> bool:
-        """True if a value takes longer to compute again than to load, and what was stored stays."""
+        """True if recomputing a value takes longer than loading it, and its stored copy stays unchanged."""
         is_number = isinstance(value.type, FloatType) or (isinstance(value.type, IntType) and value.type.bits >= 8)
         takes_long = isinstance(value, CallSite | Phi) or (isinstance(value, Binary) and value.opcode in _SLOW)
         return is_number and takes_long and self._stays(store)

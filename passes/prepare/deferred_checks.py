@@ -1,4 +1,4 @@
-"""Late checks: a loop that raises where it divides by zero raises after the loop instead.
+"""Late checks: a loop that raises at a division by zero raises after the loop instead.
 
 Input   the entry in normal form, where its pointers point.
 Output  whether the function has been rewritten.
@@ -83,7 +83,7 @@ def postpone_checks_of_a_loop(
     Args:
         cfg, dominators, loops: of the entry.
         live: the blocks from which it returns without an error.
-        mod_ref: what its instructions do to memory.
+        mod_ref: effects of its instructions on memory.
         result: the pointer to memory that nobody reads if it raises.
     """
     lost = _lost_memory(cfg, mod_ref, result)
@@ -145,7 +145,7 @@ def _tested_for_zero(condition: Value, *, where_true: bool) -> list[Value] | Non
 
 
 def _what(raising: Block) -> tuple[object, ...]:
-    """Key of what a block that only raises does."""
+    """Key of the effect of a block that only raises."""
     (target,) = raising.successors or (None,)
     status = () if target is None else (str(phi.value_from(raising)) for phi in target.phis())
     return (target, *status, *(tuple(inst.operands) for inst in raising.instructions))
@@ -191,7 +191,7 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
 
 
 def _is_counted(pointer: Value, loop: Loop) -> bool:
-    """True if an address in a loop is made of counters and of what is known before it."""
+    """True if an address in a loop is computed from counters and values known before the loop."""
     pending = Worklist[Value]([pointer])
     for value in pending:
         if is_invariant(value, loop):
@@ -206,7 +206,7 @@ def _is_counted(pointer: Value, loop: Loop) -> bool:
 
 
 def _postpone(loop: Loop, checks: list[_Check], last: Block, end: Block) -> None:
-    """Lets the checks note that one has failed, and go on; what they would have raised is raised at the end."""
+    """Makes the checks record a failure and continue; the exception is raised at the end."""
     assert loop.preheader is not None
     assert loop.latch is not None
     failed = Builder.at_start(loop.header).phi(types.I1, [(const_int(types.I1, 0), loop.preheader)], "failed")

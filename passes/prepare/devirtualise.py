@@ -137,7 +137,7 @@ def _trace(pointer: Value) -> _Found:
 
 
 def _constant_table(pointer: Value) -> list[Value] | None:
-    """All pointers that a load from a constant global may give; None if that is not what is loaded from."""
+    """All pointers that a load from a constant global may give; None if it loads from other memory."""
     while isinstance(pointer, GetElementPtr | ConstantExpression):
         pointer = pointer.operands[0]
     match pointer:

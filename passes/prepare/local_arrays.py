@@ -47,15 +47,15 @@ BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
 
 @dataclass(eq=False, slots=True)
 class Owner:
-    """An array that a variable of the program stands for.
+    """An array that a variable of the program refers to.
 
     Attributes:
         root: the call that makes it, or the phi that takes it over.
         size: its bytes, at most.
         checks: comparisons of its header with null.
         fields: loads from its header.
-        addresses: what is computed from the address of its data, loads of that and the phi included.
-        lengths: how many bytes are cleared or copied at a time.
+        addresses: values computed from the address of its data, including loads of the address and the phi.
+        lengths: numbers of bytes cleared or copied at a time.
         copies: from there or to there, as a whole.
         reads: all that reads the data.
         kinds: the types that are loaded and stored there, or where its array may be otherwise.
@@ -101,7 +101,7 @@ def find_owners(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCoun
 
 
 def _from_header(call: Call, size: int, host: ReferenceCounts) -> Owner | None:
-    """Owner that is read from the header of an array; None where it is used otherwise than it may be."""
+    """Owner that is read from the header of an array; None if it is used in an unsupported way."""
     owner = Owner(call, size)
     headers = Worklist[Instruction]([call])
     for header in headers:
@@ -186,7 +186,7 @@ def _add_uses(owner: Owner, address: Instruction) -> None:
 
 
 def _roots(owners: Iterable[Owner], addresses: list[Instruction]) -> dict[Instruction, Call | Phi | None]:
-    """The root of each address; None where it may point to different arrays, or elsewhere."""
+    """The root of each address; None if it may point to different arrays, or elsewhere."""
     first: dict[Instruction, Call | Phi | None] = {
         load: owner.root for owner in owners for load in owner.fields if load.type is types.PTR
     }
@@ -246,7 +246,7 @@ class _Groups:
     links: dict[Owner, list[Owner]] = field(default_factory=dict)
 
     def reject(self, *roots: Instruction | None) -> None:
-        """Gives up the owner of what has these roots."""
+        """Gives up the owner of arrays with these roots."""
         self.rejected.update(dict.fromkeys(self.owners[root] for root in roots if root is not None))
 
     def connect(self, owner: Owner) -> None:
@@ -273,7 +273,7 @@ class _Groups:
                 self.reject(phi)
 
     def connect_copies(self, owner: Owner) -> None:
-        """Notes which other arrays one is copied from or to; what memory elsewhere holds may be other than numbers."""
+        """Records the arrays that one is copied from or to; other memory may hold anything but numbers."""
         for call in owner.copies:
             for root in map(self._root, call.arguments[:2]):
                 if root is None:
@@ -303,7 +303,7 @@ class _Groups:
 
 
 def _sized(group: tuple[Owner, ...]) -> tuple[Owner, ...]:
-    """The owners, with what is known of all: the size of the largest array is that of the phis."""
+    """The owners, with facts about all of them: the size of the largest array is that of the phis."""
     largest = max(owner.size for owner in group)
     kinds = {kind: None for owner in group for kind in owner.kinds}
     for owner in group:

@@ -1,4 +1,4 @@
-"""Invariant loads: what a loop loads again in every iteration is loaded once, before it.
+"""Invariant loads: a value that a loop loads in every iteration is loaded once, before it.
 
 Input   a function in normal form, where its pointers point.
 Output  none; the function is rewritten.
@@ -40,8 +40,8 @@ def hoist_invariant_loads(
 
     Args:
         nest: its loops.
-        dominators: of the function.
-        mod_ref: what it does to memory.
+        dominators: dominators of the function.
+        mod_ref: its effects on memory.
         separation: tells elements of arrays apart; None where others than the function may write to them.
     """
     for loop in innermost_first(nest.loops):
@@ -138,7 +138,7 @@ class _Structure:
     dominators: DominatorTree
 
     def settled(self, select: Select, arm: int) -> Value | None:
-        """The one value that an arm has where it counts; None if there are several."""
+        """The single relevant value of an arm; None if there are several."""
         phis, sources = _trace(select, arm)
         if not sources or any(not _is_same(sources[0], other) for other in sources):
             return None

@@ -38,7 +38,7 @@ _MOST_STEPS: Final = 4  # of a chain of factors: each may be looked for on both 
 
 
 def smooth_powers(module: Module) -> None:
-    """Gives the powers of roots in all functions the derivatives of what is under the root."""
+    """Gives the powers of roots in all functions the derivatives of the radicand."""
     for function in module.defined_functions():
         for inst in list(function.instructions()):
             match inst:
@@ -117,13 +117,13 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _ScaledRoot:
-    """A root, and what it is multiplied and divided by, in this order."""
+    """A root, and its factors and divisors, in this order."""
 
     root: Call
     steps: tuple[_Step, ...] = ()
 
     def squared(self, build: Builder, value: Value) -> Value:
-        """The value of its square, as that of what is under the root."""
+        """The value of its square, computed from the radicand."""
         under = self.root.arguments
         if _name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
             return _call("as_squared_length", build, value, *(self._scaled(u, build) for u in under))

@@ -1,4 +1,4 @@
-"""Remainders of what a loop counts: `(i - 1) % n` and `(i + 1) % n`, i from 0 to n, become selects.
+"""Remainders of loop counters: `(i - 1) % n` and `(i + 1) % n`, i from 0 to n, become selects.
 
 Input   the functions of a module, inlined and simplified.
 Output  whether any was rewritten: the neighbour of the first index is the last one, that of the last the first.
@@ -37,7 +37,7 @@ _ZERO: Final = const_int(types.I64, 0)
 
 
 def choose_remainders(module: Module) -> bool:
-    """Rewrites all functions of a module; whether there was anything to do."""
+    """Rewrites all functions of a module; returns whether anything changed."""
     changed = [_choose_in(function) for function in module.defined_functions()]
     return any(changed)
 
@@ -110,7 +110,7 @@ def _dividend(value: Value, divisor: Value) -> _Dividend | None:
 
 
 def _floored(remainder: Binary, divisor: Value) -> Binary | None:
-    """The remainder with the sign of the divisor, as Python has it, if nothing else is asked of this one.
+    """The remainder with the sign of the divisor, as in Python, if this one has no other use.
 
     Of a dividend that is not negative it is the remainder itself.
     """
@@ -131,7 +131,7 @@ def _floored(remainder: Binary, divisor: Value) -> Binary | None:
 
 
 def _tests_of_sign(value: Instruction) -> Iterator[ICmp]:
-    """Comparisons that ask whether a value, or what it is frozen to, is negative."""
+    """Comparisons that test whether a value, or its frozen copy, is negative."""
     for user in value.users:
         match user:
             case Freeze():

@@ -71,7 +71,7 @@ def _bits(type_: Type) -> int:
 
 
 def copying_group(start: Instruction) -> dict[Instruction, None] | None:
-    """All that passes the value of a load on; None if anything else uses or makes it."""
+    """All instructions that pass on the value of a load; None if anything else uses or makes it."""
     group = Worklist([start])
     for inst in group:
         moved = moved_values(inst)
@@ -90,7 +90,7 @@ def copying_group(start: Instruction) -> dict[Instruction, None] | None:
 
 
 def moved_values(inst: Instruction) -> list[Value] | None:
-    """The values that an instruction passes on as they are, none for a load; None if it does anything else."""
+    """The values that an instruction passes on unchanged, none for a load; None if it does anything else."""
     match inst:
         case Store():
             return inst.operands[:1]
@@ -128,7 +128,7 @@ def _retype(group: list[Instruction], kind: Type) -> None:
 
 
 def converted(value: Value, kind: Type) -> Value:
-    """A constant integer as another type of the same bits; all else as it is."""
+    """A constant integer as another type of the same bits; other values unchanged."""
     match value:
         case ConstantInt() if kind is types.PTR:
             return ConstantNull(kind)
@@ -218,7 +218,7 @@ class _Pointers:
         return value.type is types.I64
 
     def of(self, value: Value) -> Value:
-        """The pointer for such an integer; it stands beside it."""
+        """The pointer for such an integer, which is next to it."""
         if not isinstance(value, Instruction):
             return ConstantNull(types.PTR) if _is_zero(value) else Undef(types.PTR)
         if value not in self.made:

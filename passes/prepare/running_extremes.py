@@ -1,4 +1,4 @@
-"""Running extremes: a number that a loop only hands on is loaded again, after the loop, from where it came.
+"""Running extremes: a number that a loop only carries along is loaded again, after the loop, from its origin.
 
 Input   a function in normal form with its analyses.
 Output  whether the function has been rewritten; the analyses are out of date then.
@@ -38,8 +38,8 @@ class _Extreme:
     """A number that a loop keeps or replaces in every iteration.
 
     Attributes:
-        before: what it was, at the header.
-        chosen: what it is then.
+        before: the old extreme, at the header.
+        chosen: the new extreme.
         other: the other one.
         access: the load or store that says where the other one lies.
     """
@@ -99,7 +99,7 @@ def _is_only_kept(chosen: Select, phi: Phi, loop: Loop) -> bool:
 
 
 def _is_outside(user: Instruction, loop: Loop) -> bool:
-    """True if a value leaves a loop there; in normal form only phis of the exits use what a loop has computed."""
+    """True if a value leaves a loop there; in normal form only phis of the exits use values computed in a loop."""
     return user.block not in loop.blocks
 
 
@@ -162,7 +162,7 @@ def _load_behind(extreme: _Extreme) -> None:
 
 
 def _load_in(block: Block, places: dict[Value, Value]) -> None:
-    """Loads what phis of an exit hand on from its place."""
+    """Loads the values of an exit's phis from their place in memory."""
     for phi in list(block.phis()):
         if all(value in places for value in phi.operands):
             pairs = [(places[value], source) for value, source in phi.incoming()]

@@ -142,7 +142,7 @@ def _is_asked_in_loop(test: Instruction, nest: LoopNest) -> bool:
 
 
 def _row_length(size: Parameter, nest: LoopNest) -> int | None:
-    """Number of elements of a row by the accesses of loops; None where it may be any number."""
+    """Number of elements of a row by the accesses of loops; None if it may be any number."""
     marks = [user for user in size.users if isinstance(user, Call) and user.callee.name == DIMENSION]
     rows = [row for mark in marks for row in mark.users]
     if size.type is not I64 or not any(_is_asked_in_loop(row, nest) for row in rows):
@@ -244,7 +244,7 @@ def _is_in_loop(inst: Instruction, nest: LoopNest) -> bool:
 
 
 def _is_in_turn(index: Value) -> bool:
-    """True if a loop counts an index from zero, or what is zero where an array is stretched to the shape of another."""
+    """True if a loop counts an index from zero, or an index that is zero if an array is broadcast."""
     match index:
         case Phi():
             return any(map(_is_zero, index.operands))

@@ -1,4 +1,4 @@
-"""Splits what merges or moves whole aggregates into what merges or moves their leaves.
+"""Splits instructions that merge or move whole aggregates into instructions for their leaves.
 
 Input   a function in normal form.
 Output  none; the function is rewritten. No phi, select, freeze, load or store has an aggregate type any more.
@@ -137,7 +137,7 @@ def _align(whole: int | None, offset: int) -> int:
 
 
 def _replace(whole: Instruction, parts: dict[Path, Value], build: Builder) -> None:
-    """Puts the parts together again; what takes them apart is folded later."""
+    """Reassembles the parts; instructions that take them apart are folded later."""
     packed: Value = Poison(whole.type)
     for path, part in parts.items():
         packed = build.insert_value(packed, part, path)

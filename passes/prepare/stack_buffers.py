@@ -59,7 +59,7 @@ _YES: Final = const_int(types.I1, 1)
 
 
 def add_stack_buffers(module: Module, host: ReferenceCounts) -> bool:
-    """Rewrites all functions of a module; whether there was anything to do."""
+    """Rewrites all functions of a module; returns whether anything changed."""
     changed = [_add_in(function, host) for function in module.defined_functions()]
     return any(changed)
 
@@ -112,7 +112,7 @@ def _is_read_once(read: Instruction, root: Call, loops: LoopNest) -> bool:
 
 
 def _moves(address: Value, loop: Loop) -> bool:
-    """True if an address is computed from a variable of a loop, and from nothing else that changes there."""
+    """True if an address depends on a variable of a loop, and on nothing else that changes there."""
     variables = affine_variables(loop)
     moves, values = False, Worklist([address])
     for value in values:

@@ -144,7 +144,7 @@ class Unrolling:
             loop.latch.terminator.metadata["llvm.loop"] = module.loop_mark(_FULL)
 
     def _loops_behind(self, indices: Iterable[Value], addresses: set[Instruction]) -> dict[Loop, None] | None:
-        """The loops whose variables some values are computed from; None where they depend on anything else."""
+        """The loops whose variables some values are computed from; None if they depend on anything else."""
         found: dict[Loop, None] = {}
         values = Worklist(indices)
         for value in values:
@@ -192,7 +192,7 @@ class Unrolling:
 
 
 LARGEST: Final = 512
-"""Bytes of an array, 8 by 8 doubles: what is larger has too many elements to be values."""
+"""Bytes of an array, 8 by 8 doubles: larger arrays have too many elements to become values."""
 
 _LARGEST_FRAME: Final = 8 * LARGEST
 _MOST_READS: Final = 32  # of each element, on average: a product of two matrices of 8 by 8 reads each 16 times
@@ -201,7 +201,7 @@ _ALIGNMENT: Final = 64  # at least what the host gives
 
 
 def promote_small_arrays(module: Module, host: ReferenceCounts) -> bool:
-    """Rewrites all functions of a module; whether there was anything to do."""
+    """Rewrites all functions of a module; returns whether anything changed."""
     drop_dimensions(module, LARGEST // _ELEMENT)
     changed = [_promote_in(function, host) for function in module.defined_functions()]
     return any(changed)

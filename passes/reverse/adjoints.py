@@ -69,7 +69,7 @@ def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
 
 
 def scaled(sweep: Sweep, cotangent: Value, factor: Value, *, varies: bool = True) -> Value:
-    """Cotangent times partial; whether the partial depends on what is differentiated."""
+    """Cotangent times partial; ``varies``: the partial depends on active values."""
     product = products.scaled(sweep.build, cotangent, factor, zero_wins=sweep.zero_wins)
     return shown(sweep.build, cotangent, product) if varies else product
 

@@ -53,7 +53,7 @@ class Nest:
 
     Attributes:
         sweep: the function.
-        state: of the loop.
+        state: state of the loop.
         blocks: of the reversed loop, those of its inner loops too.
         counting: the load that tells which iteration is next; all other loads of the counter want the current one.
         bounds: by counter of an inner loop: the numbers of its last iteration.
@@ -140,7 +140,7 @@ class Nest:
         return kind and kind[0]
 
     def commutes(self, sums: Mapping[Instruction, Sum]) -> bool:
-        """Finds what has to be apart; False if iterations do not commute, or that cannot be checked."""
+        """Finds the memory that must not overlap; False if iterations do not commute, or this cannot be checked."""
         blocks = [block for block in self.sweep.function.blocks if block in self.blocks]
         # What is compared is what is accessed, not more: else it would depend on what lies beside it in which order
         # sums are added up.
@@ -251,7 +251,7 @@ def _is_sum(slot: Alloca, blocks: frozenset[Block], sums: Mapping[Instruction, S
 
 
 def _is_local(slot: Alloca, blocks: frozenset[Block], tree: DominatorTree) -> bool:
-    """True if what a slot holds is needed in one iteration only, which stores it first."""
+    """True if the contents of a slot are needed in one iteration only, which stores them first."""
     loads = [user for user in slot.users if not isinstance(user, Store)]
     stores = [user for user in slot.users if isinstance(user, Store) and user.block in blocks]
     are_found = all(load.block in blocks and any(_precedes(store, load, tree) for store in stores) for load in loads)
@@ -290,7 +290,7 @@ class _Bounds:
         nest: whose.
         build: in front.
         outer: the iterations of the nest's loop that count.
-        fixed: what has been made of invariant values, for any iterations.
+        fixed: copies of invariant values, for all iterations.
     """
 
     nest: Nest
@@ -408,7 +408,7 @@ def _current(nest: Nest) -> Iterator[Load]:
 
 
 def _conditions(nest: Nest, build: Builder, last: Value) -> Iterator[Value]:
-    """Tests that no iteration touches what another one clears, stores or reads."""
+    """Tests that no iteration touches memory that another one clears, stores or reads."""
     fixed = dict[Value, Value]()
     every, first, second = (_Bounds(nest, build, each, fixed) for each in ((_ZERO, last), (_ZERO, _ZERO), (_ONE, _ONE)))
     for one, other in nest.apart:

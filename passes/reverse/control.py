@@ -99,7 +99,7 @@ class AugmentedLoops:
         return is_invariant(found.start, around) and is_invariant(found.bound, around)
 
     def trip_before(self, loop: Loop, outer: Loop) -> Value:
-        """The trip of a loop that runs alike, as a value before the loop around it; -1 where it does not run."""
+        """Trip count of a loop, the same in all outer iterations, as a value before the outer one; -1: never runs."""
         found, entered, preheader = self._counted(loop), self._entered_if(loop, outer), self.twins[outer].preheader
         assert found is not None
         assert entered is not None

@@ -49,7 +49,7 @@ class LinearPlaces:
         found: the loop.
         build: in front of it.
         lowest: the first iteration that counts.
-        span: how many there are after it.
+        span: number of iterations after it.
         roots: addresses in that iteration.
         steps: their strides in bytes.
     """
@@ -152,12 +152,12 @@ class _Gathering:
         sweep: the function.
         found: the loop.
         groups: its additions.
-        independence: what makes its iterations independent; None where they stay in order.
+        independence: the conditions that make its iterations independent; None if they stay in order.
         starts: where each group adds in the first turn.
-        steps: how many bytes further it adds in the next.
-        copies: what the second version computes.
+        steps: distance in bytes to the addition of the next iteration.
+        copies: values of the second version.
         delayed: by what is added, what that was one turn before, two, and so on.
-        sums: what has been added to one element.
+        sums: sums for one element.
         access_group: the metadata of accesses that do not depend on those of other turns.
     """
 
@@ -214,7 +214,7 @@ class _Gathering:
         return self.sweep.function.add_block(f"{self.found.body.name}.{name}")
 
     def _check(self, build: Builder, every: Value, lowest: Value, span: Value) -> Iterator[Value]:
-        """Tests that there are enough iterations, and that what has to be apart is; finds where the groups start."""
+        """Tests that there are enough iterations and no overlap; finds the starts of the groups."""
         places = LinearPlaces(self.found, build, lowest, span)
         for each in self.groups:
             places.add(each.root)
@@ -259,7 +259,7 @@ class _Gathering:
     # -------------------------------------------------------------------------------------------- the loop
 
     def _begin(self, build: Builder, guard: Block) -> Phi:
-        """Makes what is handed on from turn to turn; returns how many there were."""
+        """Makes the phis of values passed from turn to turn; returns their number."""
         turn = build.phi(types.I64, [(_ZERO, guard)])
         for group in self.groups:
             nothing = empty(group.example.load.type)
@@ -320,7 +320,7 @@ class _Gathering:
         return build.byte_offset(start, build.mul(index, self.steps[group]), ("inbounds",))
 
     def _update(self, build: Builder, group: Neighbours, pointer: Value, turn: Value, missing: int = 0) -> Value:
-        """Adds to an element what is added in a turn, or would be in one of those after the last."""
+        """Adds to an element the amount of a turn, including turns after the last."""
         addition = group.example
         loaded = build.load(addition.load.type, pointer, align=addition.load.align)
         total = self._with_amounts(build, loaded, group, turn, missing)
@@ -365,14 +365,14 @@ class _Gathering:
                 phi.add_incoming(value, latch)
 
     def _copy_back(self, build: Builder) -> None:
-        """Copies what lies between one iteration and the next."""
+        """Copies the code between one iteration and the next."""
         for inst in (inst for each in self.found.back for inst in each.instructions[:-1]):
             self._copy(build, inst)
 
     # --------------------------------------------------------------------------------------------- after the loop
 
     def _finish(self, build: Builder, span: Value, totals: dict[Neighbours, Value]) -> None:
-        """Adds what has been handed on to the end."""
+        """Adds the values passed on to the end."""
         for group in self.groups:
             if group in self.sums:
                 self._store_sum(build, group, totals[group])

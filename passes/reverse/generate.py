@@ -40,7 +40,7 @@ def generate_reverse(augmented: AugmentedPrimal) -> tuple[Sweep, AugmentedLoops]
 
 
 def _drop_unreachable(sweep: Sweep) -> None:
-    """Adjoint blocks that were stepped over go, and with them what they needed."""
+    """Removes adjoint blocks that were skipped, with their needs."""
     remove_unreachable_blocks(sweep.function)
     left = set(sweep.function.blocks)
     sweep.needs = [need for need in sweep.needs if need.place.block in left]
@@ -124,7 +124,7 @@ def _final_cotangent(sweep: Sweep, build: Builder, param: Parameter) -> Value:
 
 
 def busy_blocks(unit: Unit) -> frozenset[Block]:
-    """The blocks whose adjoint does anything."""
+    """The blocks with a nonempty adjoint."""
     return frozenset(b for b in unit.cfg.order if any(_is_busy(unit, inst) for inst in b.instructions))
 
 

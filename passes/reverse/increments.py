@@ -49,8 +49,8 @@ class Carried:
         blocks: of the loop; the first is its body, the others lead from its end to its start.
         counter: the slot of the iteration's number.
         first: the load of each slot that finds what the iteration before has left.
-        now: what is in each slot at the end.
-        known: what loads and slots are, where that is clear.
+        now: contents of each slot at the end.
+        known: values of loads and slots, if known.
     """
 
     blocks: Sequence[Block]
@@ -96,14 +96,14 @@ class Carried:
         return any(self._depends(each, varying) for store in in_memory for each in store.operands)
 
     def _leaves_what_varies(self, slot: ir.Alloca) -> bool:
-        """True if something else reads a slot in which the body of the last iteration has left a value of its own."""
+        """True if other code reads a slot in which the last iteration's body has left its own value."""
         if all(user.block in self.blocks for user in slot.users if isinstance(user, Load)):
             return False
         left = Carried(self.blocks[:1], self.counter).now.get(slot)
         return left is not None and not _is_nothing(left) and self._resolved(left) is not self.first.get(slot)
 
     def _is_clear_outside(self, slot: ir.Alloca) -> bool:
-        """True if what is before and after the loop leaves nothing in a slot."""
+        """True if code before and after the loop leaves nothing in a slot."""
         stores = (user for user in slot.users if isinstance(user, Store) and user.block not in self.blocks)
         return all(_is_nothing(store.operands[0]) for store in stores)
 
@@ -123,7 +123,7 @@ class Carried:
         return isinstance(value, Instruction) and value.block in self.blocks
 
     def is_passed_on(self, value: Value) -> bool:
-        """True if a value is what a slot holds in all iterations."""
+        """True if a value equals the contents of a slot in all iterations."""
         return self._resolved(value) in {self.first[slot] for slot in self._kept()}
 
     def _kept(self) -> set[ir.Alloca]:
@@ -135,7 +135,7 @@ class Carried:
         return rest is not None and (rest is self.first.get(slot) or not self._depends(rest, varying))
 
     def _rest_of_sum(self, slot: ir.Alloca, varying: set[Load]) -> Value | None:
-        """Sum that a slot gets, less what is added to its start; None where that depends on what varies."""
+        """Sum that a slot gets, minus the additions to its start; None if that depends on a varying value."""
         start, value = self.first.get(slot), self._resolved(self.now[slot])
         while isinstance(value, ir.Binary) and value.opcode == "fadd" and start is not None:
             a, b = map(self._resolved, value.operands)
@@ -147,7 +147,7 @@ class Carried:
         return value
 
     def _resolved(self, value: Value) -> Value:
-        """The value without what adds nothing."""
+        """The value without additions of zero."""
         while True:
             value = self.known.get(value, value)
             match value:
@@ -208,12 +208,12 @@ class Candidate:
     """A reversed loop of one block, which runs from the last iteration to the first.
 
     Attributes:
-        state: of the loop.
+        state: state of the loop.
         body: the adjoint block.
         back: the blocks from its end to its start, in order.
         after: the block after the loop.
         additions: those that may be moved.
-        others: what else accesses memory, with its place if that is linear in the iteration.
+        others: other accesses to memory, with their place if it is linear in the iteration.
         checks: pairs of an addition's place and another that must be apart, as far as addresses tell.
         needs_order: whether what the iterations carry keeps them in order.
     """
@@ -247,7 +247,7 @@ def candidate_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool) -> 
 
 
 def described(sweep: Sweep, state: LoopState) -> Candidate | None:
-    """The loop, whatever it adds; None where it does more than arithmetic, or hands on more than sums."""
+    """The loop and its additions; None if it does more than arithmetic, or carries more than sums."""
     found = _of_one_block(sweep, state, allows_exceptions=False)
     if found is None:
         return None
@@ -284,14 +284,14 @@ def _of_one_block(sweep: Sweep, state: LoopState, allows_exceptions: bool) -> Ca
 
 @dataclass(eq=False, slots=True)
 class _Search:
-    """Looks at what one loop does."""
+    """Analyses one loop."""
 
     sweep: Sweep
     found: Candidate
     roots: dict[tuple[Value, Value, int], tuple[Value, int]] = field(default_factory=dict)
 
     def succeeds(self) -> bool:
-        """True if all additions can be moved, and LLVM could not make vectors of the loop as it is."""
+        """True if all additions can be moved, and LLVM could not vectorise the original loop."""
         return self.describes() and self._meet(self.found.additions) and self._finds_checks()
 
     def describes(self) -> bool:
@@ -375,7 +375,7 @@ class _Search:
         )
 
     def find_others(self) -> None:
-        """Finds what else accesses memory."""
+        """Finds other accesses to memory."""
         found = self.found
         moved = {access for each in found.additions for access in (each.load, each.store)}
         for access in found.body.instructions:
@@ -383,7 +383,7 @@ class _Search:
                 found.others[access] = self.place(access)
 
     def _finds_checks(self) -> bool:
-        """Collects what has to be apart; False where that is known not to be, or cannot be checked."""
+        """Collects memory that must not overlap; False if it is known to overlap, or this cannot be checked."""
         self.find_others()
         found = self.found
         for access, place in found.others.items():

@@ -1,4 +1,4 @@
-"""Additions of a loop whose places lie beside each other, and whether its iterations touch what others write.
+"""Additions of a loop to adjacent places, and whether its iterations touch memory that others write.
 
 Input   a candidate of `increments`.
 Output  `Neighbours`: groups of additions to the same elements; `independent`: what has to hold for iterations to run in

@@ -144,9 +144,9 @@ class Strides:
 
         Args:
             build: where.
-            value: of the loop.
+            value: value of the loop.
             iteration: its number.
-            made: what has been made there for that iteration.
+            made: values made there for that iteration.
         """
         pending = [value]
         while pending:

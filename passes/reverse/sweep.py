@@ -192,7 +192,7 @@ class Sweep:
     Attributes:
         lanes: one for each direction.
         lane: the one in which code is emitted.
-        shared: what is emitted once beside an instruction, for all lanes.
+        shared: code emitted once beside an instruction, for all lanes.
         deciding: values of the forward sweep that the reverse sweep compares: they must be the very numbers.
         updates: stores that leave the shadow as it is.
     """

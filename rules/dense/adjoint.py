@@ -181,7 +181,7 @@ class Operands:
         arrays: operands by name, and what is kept of them; null if not needed.
         shadows: of arrays and factors; null if there is none.
         memory: working memory.
-        room: how it is divided.
+        room: its layout.
     """
 
     k: Kernel

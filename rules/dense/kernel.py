@@ -50,7 +50,7 @@ class Kernel:
 
     Attributes:
         build: where to.
-        element: what the arrays hold.
+        element: element type of the arrays.
     """
 
     build: Builder
@@ -192,7 +192,7 @@ class Kernel:
             body: is called with a `Kernel` inside the function and the operands there, and returns the result.
             operands: values, numbers, vectors, matrices.
             result: type of the result.
-            attributes: of the function.
+            attributes: attributes of the function.
         """
         module, symbol = self.build.module, f"irad_{name}_{self.element.name}"
         given = [value for operand in operands for value in values_of(operand)]

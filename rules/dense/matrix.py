@@ -46,7 +46,7 @@ class Vector:
     Attributes:
         k: where to, and what it holds.
         data: the first element in memory.
-        size: how many elements.
+        size: number of elements.
         step: from one to the next, of either sign; None: 1.
         start: where element 0 is, counted from ``data``; None: there.
     """

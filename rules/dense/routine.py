@@ -36,7 +36,7 @@ class Routine:
     Attributes:
         name: without the letter of the element type; names the adjoint.
         parameters: their names; one that begins with `_` does not matter.
-        shapes: of the arrays that carry derivatives.
+        shapes: shapes of the arrays that carry derivatives.
         needs: what the adjoint needs for the shadows of which operands: `c`, `old c` (the array before the call),
             `new c` (after it), `rows ipiv` (row exchanges), `int rank` (an integer that is written).
         adjoint: emits the body of the adjoint.
@@ -185,7 +185,7 @@ def fortran_rule(
         letters: element types.
         collection: "BLAS" or "LAPACK".
         also_written: arguments that are written besides the outputs.
-        source: of the formula.
+        source: source of the formula.
     """
     names, written = routine.parameters.split(), (routine.outputs + " " + also_written).split()
     writes = frozenset(i for i, name in enumerate(names) if name in written)
@@ -219,7 +219,7 @@ def numba_rule(
 
     Args:
         symbol: its symbol.
-        operation: what Python calls it, for messages.
+        operation: its name in Python, for messages.
         pick: the routine, or which one a call is; None: the call adds nothing. It may refuse the call.
         reads, writes: arguments that point to memory.
         source, policy: as `CallRule`.

@@ -80,7 +80,7 @@ def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
     one, and the anchor is not known, or too small to tell a phase, the result is NaN.
 
     Args:
-        turn: of the vector.
+        turn: turn of the vector.
         anchor: the component.
         known: whether LAPACK is known to make it real.
     """

@@ -31,7 +31,7 @@ class Leaf:
 
     Attributes:
         root: the expression of the value in generated code.
-        content: what it is.
+        content: its description.
     """
 
     root: str

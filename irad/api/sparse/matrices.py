@@ -222,7 +222,7 @@ class SparseTask:
             of a method.
         layout: which entries there are, and in what order.
         has_aux: the function returns ``(value, aux)``.
-        options: how the derivative is created.
+        options: options of the derivative.
     """
 
     kind: str

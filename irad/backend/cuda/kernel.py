@@ -1,4 +1,4 @@
-"""A CUDA kernel as LLVM text, between the front end, the engine and what runs it."""
+"""A CUDA kernel as LLVM text, the interface between the front end, the engine and the executor."""
 
 from __future__ import annotations
 

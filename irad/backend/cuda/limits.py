@@ -82,10 +82,10 @@ class DeviceLimits:
     """Resources that a launch may ask for.
 
     Attributes:
-        name: of the GPU or its architecture.
+        name: name of the GPU or its architecture.
         shared: bytes of shared memory of a block, static and dynamic together.
         registers: of a block, of 32 bits.
-        threads: of a block.
+        threads: threads of a block.
         block, grid: along x, y and z.
         constant: bytes of constant memory of a kernel.
         parameters: bytes of its parameters.

@@ -1,4 +1,4 @@
-"""From the kernel dialect to what LLVM's NVPTX back end takes.
+"""Lowers the kernel dialect for LLVM's NVPTX back end.
 
 Input   a kernel in the kernel dialect.
 Output  a module of irad's IR with the same meaning, in which every operation can be compiled.
@@ -192,7 +192,7 @@ def entry_name(symbol: str) -> str:
 
 
 def _identifier(symbol: str) -> str:
-    """The symbol with what PTX allows in names."""
+    """The symbol with characters that PTX allows in names."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in symbol)
 
 
@@ -265,7 +265,7 @@ def _rename(module: Module, old: str, new: str) -> None:
 
 
 def _inline_single_calls(module: Module) -> None:
-    """Functions that are called once, as sweeps are, go into their caller before anything is optimised.
+    """Inlines functions that are called once, such as sweeps, before anything is optimised.
 
     Optimised apart, a sweep would come to read its frame through an address that is chosen from several, and the frame
     could not become registers any more.

@@ -32,11 +32,11 @@ _SHUFFLES: Final = [{"mode": mode, "clamp": "0" if mode == "up" else "31"} for m
 
 @dataclass(frozen=True, slots=True)
 class LaunchBounds:
-    """Promises about launches, and what is asked for in return.
+    """Promises about launches, and the limits requested for them.
 
     Attributes:
         threads: the largest number of threads in a block.
-        blocks: how many blocks a multiprocessor shall be able to hold.
+        blocks: number of blocks that a multiprocessor must be able to hold.
         registers: the largest number for a thread; the rest is spilled.
     """
 
@@ -150,8 +150,8 @@ class _Library:
     """Functions to link.
 
     Attributes:
-        bitcode: of the module.
-        names: of what it defines.
+        bitcode: bitcode of the module.
+        names: names that it defines.
     """
 
     bitcode: bytes
@@ -191,7 +191,7 @@ def _libdevice() -> _Library:
 
 
 def _link(module: Any, needed: frozenset[str], fastmath: bool) -> None:
-    """Adds the definitions of what is called; what is not needed is removed when LLVM optimises."""
+    """Adds the definitions of called functions; LLVM's optimiser removes those that are not needed."""
     if needed & _operations().names:
         _operations().link_into(module)
     if fastmath and needed & _fast().names:

@@ -101,7 +101,7 @@ class Assembly:
         stack: bytes of local memory of each thread, local arrays and spilled registers.
         spill_stores, spill_loads: bytes that are moved because registers are too few, as they stand in the code.
         shared: bytes of static shared memory of each block.
-        barriers: how many of the hardware's are used.
+        barriers: number of hardware barriers used.
     """
 
     arch: str

@@ -67,9 +67,9 @@ class Wait:
 
     Attributes:
         state: meanwhile.
-        words: what it is, for messages.
+        words: description for messages.
         is_anywhere: whether threads that wait for each other there may be in different places of the program.
-        mask, value, operand: which argument goes to that field of the thread's record; None if there is none.
+        mask, value, operand: argument that goes to that field of the thread's record; None if there is none.
     """
 
     state: State

@@ -96,7 +96,7 @@ class RunReport:
     """Report of a launch.
 
     Attributes:
-        barriers: how often a block passed a barrier.
+        barriers: number of barriers passed by a block.
         warp_operations: shuffles, votes and the like, one for each group of threads that took part.
         accesses: to memory that threads share, if races were looked for.
     """
@@ -110,7 +110,7 @@ class ExecutableKernel:
     """A kernel as machine code, which is freed with the object. Any number of threads may run it at the same time.
 
     Attributes:
-        module: what it was made of.
+        module: the module that it was made from.
         name: of the kernel, as messages have it.
         races: whether it looks for races.
     """
@@ -159,7 +159,7 @@ class ExecutableKernel:
         Raises:
             SignatureError: the launch does not fit the kernel, or the GPU.
             BackendError: registers have to be counted, and ptxas is missing.
-            BarrierError: threads wait for each other for ever, or at different barriers.
+            BarrierError: threads wait for each other forever, or at different barriers.
             RaceError: two accesses are not ordered, if races are looked for.
             KernelBoundsError: an access is outside of ``extents``, if races are looked for.
         """
@@ -225,5 +225,5 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
 
 @cache
 def watch_text() -> str:
-    """The checks of debug mode, which tell Python what they find."""
+    """The checks of debug mode, which report to Python."""
     return read(FOLDER, "watch").text()

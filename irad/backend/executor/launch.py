@@ -113,7 +113,7 @@ class LaunchState:
 
         Args:
             room: for how many entries at first.
-            entry_bytes: of one.
+            entry_bytes: entry bytes of one.
             extents: the memory that the kernel may touch; None if that is not known.
 
         Raises:

@@ -17,7 +17,7 @@ _SHOWN: Final = 4
 
 
 def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -> None:
-    """Raises what a status of the scheduler means.
+    """Raises the exception for a status of the scheduler.
 
     Raises:
         BarrierError: threads wait for each other, or at different barriers.

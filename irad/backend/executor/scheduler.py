@@ -77,7 +77,7 @@ class Schedule:
 
     Attributes:
         kind: ``strided`` runs neighbours far apart; ``shuffled`` runs threads in another random order in each round.
-        seed: of the random orders.
+        seed: seed of the random orders.
     """
 
     kind: Literal["in order", "reversed", "strided", "shuffled"] = "in order"

@@ -37,7 +37,7 @@ def races(entries: Any, actors: Any, epochs: Any) -> Iterator[Race]:
 
     Args:
         entries: accesses.
-        actors: who does each of them, a number.
+        actors: number of the thread that does each of them.
         epochs: accesses of different epochs are ordered.
     """
     if not len(entries):
@@ -256,7 +256,7 @@ class Trace:
         return f"address 0x{address:x}"
 
     def _outside(self, site: Site, address: int) -> str:
-        """Outside of what an access is."""
+        """Description of memory outside all arrays."""
         array, launch = site.array, self._state.launch
         if array is None or launch.fault_bytes < 0:
             return f"that is in none of its arrays{self._nearest(address)}"

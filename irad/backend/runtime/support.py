@@ -45,7 +45,7 @@ def runtime_text() -> str:
 
 
 def standalone_text(tables: Iterable[str] = ()) -> str:
-    """LLVM text of what the run-time support takes from its process, for a program without Python and Numba.
+    """LLVM text of the process's part of the run-time support, for a program without Python and Numba.
 
     Args:
         tables: symbols of the tables of pairs that calls through pointers ask; a call that asks one ends the process.
@@ -56,7 +56,7 @@ def standalone_text(tables: Iterable[str] = ()) -> str:
 
 
 def counted_text() -> str:
-    """Text of what it takes from its process in a program that counts references, as those of Numba do."""
+    """Text of the process's part in a program that counts references, like those of Numba."""
     return read(FOLDER, "standalone").text()
 
 
@@ -133,7 +133,7 @@ os.register_at_fork(after_in_child=_PROCESS.renew_lock)
 
 
 def install() -> None:
-    """Makes what the run-time support needs known to LLVM. May be called often, by any thread, and after a fork."""
+    """Registers the symbols of the run-time support with LLVM. May be called often, by any thread, and after a fork."""
     _PROCESS.install()
 
 

@@ -70,7 +70,7 @@ class LlvmText:
     """LLVM text by symbol.
 
     Attributes:
-        names: what stands for each name in braces.
+        names: replacement for each name in braces.
         types: declarations of structs.
         outside: declarations of functions that are defined elsewhere, and variables.
         functions: definitions.

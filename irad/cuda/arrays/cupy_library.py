@@ -132,7 +132,7 @@ def _methods(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _operator(owner: Any, prefix: str, name: str, function: str) -> Callable[..., Any]:
-    """A binary operator, as the function that it stands for."""
+    """A binary operator, as a function."""
     inherited, ufunc = getattr(owner, f"__{prefix}{name}__"), getattr(CUPY.xp, function)
 
     @functools.wraps(inherited)
@@ -182,7 +182,7 @@ def _to_host(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _from_host(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``cupy.asarray`` and ``cupy.array``: what a tape has copied to the host goes back with its derivative."""
+    """``cupy.asarray`` and ``cupy.array``: data that a tape has copied to the host goes back with its derivative."""
 
     @functools.wraps(original)
     def call(array: Any, *args: Any, **kwargs: Any) -> Any:

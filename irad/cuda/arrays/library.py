@@ -12,7 +12,7 @@ class Library(Protocol):
     """An array library, whose functions a tape records.
 
     Attributes:
-        name: how users know it.
+        name: its name for users.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""NumPy on the executor: arrays of the device are a subclass of NumPy's, which sees what is done with them.
+"""NumPy on the executor: device arrays are a subclass of NumPy's, which intercepts operations on them.
 
 Functions and operators come through NumPy's protocols (NEP 13 and 18), methods are wrapped. Functions of SciPy, which
 has no such protocol, are replaced while a tape records.
@@ -66,7 +66,7 @@ class NumpyLibrary:
 
     @contextmanager
     def running(self, stream: int) -> Iterator[None]:
-        """Infinite partial derivatives are what they are."""
+        """Suppresses warnings about infinite partial derivatives."""
         with suspended(), np.errstate(all="ignore"):
             yield
 
@@ -81,7 +81,7 @@ class _Memory:
 
 
 def install() -> None:
-    """Makes arrays of the executor, and copies on the host, show what is done with them; once for a process."""
+    """Makes arrays of the executor, and copies on the host, report operations on them; once for a process."""
     owners: tuple[Any, ...] = DeviceArray, HostArray, Const
     for owner in owners:
         owner.__array_ufunc__ = _ufunc

@@ -43,11 +43,11 @@ class ArrayOperation:
     Attributes:
         library: whose function was called.
         rule: of the function; None where no array of floats is concerned.
-        function: what was called.
+        function: the called function.
         args, kwargs: its arguments, with a `Leaf` for each array; ``kwargs`` without ``out``.
         output: the result, or what was overwritten.
         in_place: whether it was overwritten.
-        saved: what was there before.
+        saved: the previous contents.
     """
 
     library: Library
@@ -72,7 +72,7 @@ class ArrayOperation:
 
     @property
     def runs_again(self) -> bool:
-        """False: what is computed again is in memory of its own."""
+        """False: the recomputed result is in separate memory."""
         return False
 
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:
@@ -125,7 +125,7 @@ def call_function(
     Args:
         library: whose function it is.
         name: as `Rule.name`.
-        function: what to call with plain arrays.
+        function: the function to call with plain arrays.
         args, kwargs: as the user gave them; `irad.Const` stands for an array without a derivative.
 
     Raises:
@@ -157,7 +157,7 @@ class _Call:
     kwargs: dict[str, Any]
 
     def run(self) -> Any:
-        """Calls the function, and records it where it has to be."""
+        """Calls the function, and records it if necessary."""
         rule = find_rule(self.name, self.function)
         out = self.kwargs.pop("out", None)
         out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
@@ -264,7 +264,7 @@ class _Call:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def result(self, result: Any, rule: Rule | None, leaves: list[Leaf], stream: int) -> Any:
-        """Result for the user: views need no record, what holds no floats either."""
+        """Result for the user: views and results without floats need no record."""
         active = [leaf for leaf in leaves if leaf.is_active]
         found = mapped(result, self.library.wrapped, _is_array_like)
         floats = gathered(found, _is_float)
@@ -294,7 +294,7 @@ class _Call:
         return [*(leaf.view for leaf in leaves), output]
 
     def refusal(self, rule: Rule | None) -> UnsupportedError:
-        """The error for what has no rule."""
+        """The error for a function without a rule."""
         objection = self.objection(rule) if rule is not None else None
         which = f", as it is called here: {objection}" if objection else ""
         return UnsupportedError(

@@ -27,7 +27,7 @@ class ReplacedFunctions:
     Args:
         library: that they belong to.
         modules: names of modules, with the prefix of their functions in `Rule.name`.
-        special: what takes the place of some functions, made from the function, by name.
+        special: factories for the replacements of some functions, by name.
         only: names of the functions; all where it is empty.
     """
 

@@ -18,7 +18,7 @@ from irad.errors import RuleError
 
 
 def mapped(value: Any, change: Callable[[Any], Any], concerns: Callable[[Any], bool]) -> Any:
-    """A value with what concerns replaced, wherever it is in tuples, lists and dictionaries."""
+    """A value with its arrays replaced, also within tuples, lists and dictionaries."""
     if concerns(value):
         return change(value)
     if isinstance(value, dict):
@@ -56,7 +56,7 @@ class Rule:
             the function of their name, and those that there is no function for, are ``ndarray.sort``.
         reverse: ``reverse(call, cotangent, *args, **kwargs)`` has those parameters of the function that it can
             handle, and gives the cotangents of the leading ones: a tuple, or one. For a list of arrays it gives a list.
-        arrays: how many of the leading parameters may be arrays with a derivative; None for all.
+        arrays: number of leading parameters that may be arrays with a derivative; None for all.
         changes: position of the argument that the function changes in place.
         is_whole: ``reverse(call, cotangent)`` gives cotangents for `ArrayCall.leaves` instead.
         is_real: whether it holds for real numbers only.
@@ -77,7 +77,7 @@ class Rule:
         """Reason why the rule does not hold for a call, if there is one.
 
         Args:
-            args: of the call.
+            args: arguments of the call.
             kwargs: of the call, without ``out``.
             is_active: whether an array has a derivative.
         """
@@ -113,7 +113,7 @@ class ArrayCall:
 
     Attributes:
         xp: the array library, NumPy or CuPy.
-        function: what was called; it is not recorded.
+        function: the called function; it is not recorded.
         args, kwargs: its arguments, without ``out``.
         leaves: the arrays among them that have a derivative.
         changes: position of the argument that it changes in place.

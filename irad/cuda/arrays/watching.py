@@ -45,7 +45,7 @@ def library_of(record: Record) -> Library:
 
 @contextmanager
 def watched(record: Record) -> Iterator[None]:
-    """Shows a tape what array libraries do, while the block lasts."""
+    """Reports the operations of array libraries to a tape, while the block lasts."""
     unseen: Unseen = HostMemory()
     watched: list[Watched] = [_SCIPY, _MAKERS]
     if not isinstance(record.device, EmulatedDevice):

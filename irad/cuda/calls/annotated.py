@@ -1,4 +1,4 @@
-"""The annotated arguments of one call: which LLVM parameters carry a derivative, and where it is or goes.
+"""The annotated arguments of one call: the LLVM parameters with a derivative, and its memory.
 
 Input   annotations of `irad` for each argument; numbers without a derivative may stand alone.
 Output  `AnnotatedCall`: a kind for each LLVM parameter, arrays with their shadows, numbers with their tangents or with
@@ -40,7 +40,7 @@ class ArrayPart:
     """An array or record among the arguments.
 
     Attributes:
-        name: how Python writes it.
+        name: its name in Python.
         index: LLVM parameter of its address.
         view: the array.
         shadows: one for each direction; none if it is constant.
@@ -64,9 +64,9 @@ class NumberPart:
     """A number that has a derivative.
 
     Attributes:
-        position: of the argument.
-        name: how Python writes it.
-        leaf: of the argument.
+        position: position of the argument.
+        name: its name in Python.
+        leaf: leaf of the argument.
         tangents: in forward mode, one for each direction.
         places: arrays to which its cotangent is added, one for each direction; none if it is returned.
     """
@@ -85,7 +85,7 @@ class AnnotatedCall:
     Attributes:
         primal: the kernel.
         annotations: one for each argument.
-        width: how many directions.
+        width: number of directions.
         flat: the LLVM parameters of the primal.
         kinds: one for each of them.
         arrays: all arrays and records.
@@ -115,7 +115,7 @@ def annotated(
         given: the arguments, in order.
         load: gives the kernel for the values of the arguments.
         device: that it will run on.
-        names: of the kernel's parameters.
+        names: names of the kernel's parameters.
         forward: whether the mode is.
 
     Raises:
@@ -139,7 +139,7 @@ def _named(names: Sequence[str], given: Sequence[Any]) -> Iterator[tuple[str, An
 
 
 def _annotation(device: Device, position: int, name: str, given: Any) -> Any:
-    """The annotation of an argument; what cannot have a derivative needs none."""
+    """The annotation of an argument; values that cannot have a derivative need none."""
     if isinstance(given, AutodiffAnnotation):
         return given
     view = device.view(given)
@@ -192,7 +192,7 @@ class _Reader:
         return (FORWARD_ROLES if self.forward else ROLES)[type(self.annotation)]
 
     def read(self) -> None:
-        """Adds what it says to the call."""
+        """Adds the annotation's effect to the call."""
         if isinstance(self.annotation, Active):
             self.check_active()
         elif self.role is not Role.CONST and all(leaf.kind is LeafKind.INERT for leaf in self.argument.leaves):

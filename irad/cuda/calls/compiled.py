@@ -30,7 +30,7 @@ class Wanted:
         mode: forward or reverse, with its width.
         apart: whether no array that has a derivative shares memory with another one.
         axes: along which it is launched.
-        options: of the derivation.
+        options: options of the derivation.
     """
 
     kinds: tuple[ParameterKind, ...]
@@ -46,7 +46,7 @@ def derivative_of(kernel: Any, primal: Primal, wanted: Wanted) -> KernelDerivati
     Args:
         kernel: the dispatcher that the user wrote.
         primal: it for the types of the arguments.
-        wanted: of the derivative.
+        wanted: description of the derivative.
 
     Raises:
         IradError: it cannot be differentiated.

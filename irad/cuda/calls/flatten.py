@@ -1,4 +1,4 @@
-"""Arguments of a kernel as LLVM parameters: what Numba's launch does, for any device."""
+"""Arguments of a kernel as LLVM parameters, like Numba's launch, for any device."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _type_of(device: Device, name: str, value: Any) -> Any:
 
 
 def part_of(value: Any, leaf: Content) -> Any:
-    """Part of an argument's value for which a leaf stands."""
+    """Part of an argument's value that a leaf describes."""
     for step in leaf.path:
         value = value[step]
     return value

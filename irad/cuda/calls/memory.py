@@ -161,6 +161,6 @@ def copied(device: Device, extents: Sequence[MemoryRange], lend: Callable[[int],
 
 
 def put_back(device: Device, copies: Sequence[Copy], stream: int) -> None:
-    """Makes memory what it was when it was copied."""
+    """Restores memory from the copy."""
     for (low, high), copy in copies:
         device.copy(low, copy.address, high - low, stream)

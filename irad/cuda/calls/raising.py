@@ -18,12 +18,12 @@ from irad.frontend.cuda.exceptions import RECORD_SIZE, exception_of
 def raising(
     device: Device, primal: Primal, stream: int, kept: Sequence[ArrayView] = ()
 ) -> Iterator[tuple[Extent, ...]]:
-    """Raises what the launch in the block raises, when it is done.
+    """Raises the exception of the launch in the block, when it is done.
 
     Args:
         device: where.
         primal: the kernel.
-        stream: of the launch.
+        stream: stream of the launch.
         kept: arrays that are to be as they were before, if it raises.
 
     Yields:
@@ -31,7 +31,7 @@ def raising(
 
     Raises:
         UnsupportedError: the kernel can raise, and the launch is captured in a CUDA graph.
-        Exception: what the first thread has raised.
+        Exception: the exception of the first thread that raised one.
     """
     if not primal.program.raises:
         yield ()

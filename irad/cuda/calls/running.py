@@ -33,7 +33,7 @@ _SHADOWS: Final = {
     (True, False): "the tangent of",
     (True, True): "the tangent of",
 }
-"""Words for what shadows hold, by whether the mode is forward, and whether the launch is done."""
+"""Descriptions of the contents of shadows, by mode (forward or not) and by time (launch done or not)."""
 _SHADOW_ALIGNMENT: Final = 8
 
 
@@ -47,7 +47,7 @@ class Run:
         derivative: the kernel to launch.
         device: where.
         launch: as the user wrote it.
-        tape: of this derivative.
+        tape: tape of this derivative.
         metered: makes the derivative that counts what is saved.
         limit: the most bytes of the tape, None where there is no limit.
         made: shadows of workspace, by its name.
@@ -278,7 +278,7 @@ class Run:
         return views + [each for number in self.call.numbers for each in number.places]
 
     def changed(self, sums: Buffer | None) -> list[tuple[int, int]]:
-        """The extents of what the launch may change, each once."""
+        """The extents of memory that the launch may change, each once."""
         found = extents_of((*self.written, *self.written_shadows))
         return merged([*found, (sums.address, sums.address + _WORD * self.words)] if sums is not None else found)
 
@@ -293,7 +293,7 @@ def _floats(tangent: Any, count: int) -> tuple[float, ...]:
 
 
 def _structure(value: Any, shadow: Any, path: tuple[int, ...], numbers: dict[tuple[int, ...], Any]) -> Any:
-    """The derivative in the structure of the value: the shadow's arrays, numbers, None for what has none."""
+    """The derivative in the structure of the value: the shadow's arrays, numbers, None without a derivative."""
     if path in numbers:
         return numbers[path]
     if not isinstance(value, tuple):

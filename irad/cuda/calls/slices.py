@@ -52,13 +52,13 @@ def prepare_capture(device: Device, shadows: Sequence[ArrayView], stream: int) -
 def spoil_if_failed(
     device: Device, written: Sequence[ArrayView], shadows: Sequence[ArrayView], report: Buffer, stream: int
 ) -> None:
-    """Makes what a launch computes NaN if its tape was too small.
+    """Sets the results of a launch to NaN if its tape was too small.
 
     Args:
         device: that it runs on.
         written: arrays that the kernel writes to.
         shadows: where derivatives are.
-        report: of the launch.
+        report: report of the launch.
         stream: on which it is captured.
 
     Raises:
@@ -124,8 +124,8 @@ class TapeUse:
     Attributes:
         slice: bytes for each thread, as far as is known.
         wanted: bytes that the thread with the largest tape used in the last launch.
-        threads: of that launch.
-        measured: what that launch saved, by place, where it is metered.
+        threads: threads of that launch.
+        measured: bytes that the launch saved, by place, if they are measured.
     """
 
     slice: int = _FIRST_SLICE
@@ -145,10 +145,10 @@ class TapedLaunch:
         device, launch: where and how.
         arguments: those in front of the tape.
         shared: bytes of dynamic shared memory that the primal sees.
-        memory: what the kernel may touch beside the tape.
+        memory: memory that the kernel may access besides the tape.
         saved: copies of what the launch changes.
         lend: gives a buffer of a size for the time of the launch.
-        tape: of this derivative.
+        tape: tape of this derivative.
         limit: the most bytes of the tape, None where there is no limit.
         watched: in debug mode, what is reported.
     """
@@ -228,7 +228,7 @@ class TapedLaunch:
         return report
 
     def put_back(self) -> None:
-        """Undoes what the launch has changed."""
+        """Undoes the changes of the launch."""
         put_back(self.device, self.saved, self.launch.stream)
 
     def measurement(self, derivative: KernelDerivative, units: Sequence[int]) -> Measurement:

@@ -1,4 +1,4 @@
-"""Debug mode of a launch: what is NaN or infinite before and after it, and which thread made it so."""
+"""Debug mode of a launch: NaNs and infinities before and after it, and the thread that produced them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class WatchedLaunch:
     """One launch of a derivative in debug mode.
 
     Args:
-        name: of the kernel.
-        derivative: what is launched.
-        launch: how.
+        name: name of the kernel.
+        derivative: the launched derivative.
+        launch: configuration of the launch.
         inputs: arrays, shadows and numbers before the launch, by what messages call them.
     """
 
@@ -42,7 +42,7 @@ class WatchedLaunch:
         self._before = {name: bad for name, bad in found if bad is not None}
 
     def opened(self) -> int:
-        """The number of the watched call; of the last one only is remembered what it told."""
+        """The number of the watched call; only the reports of the last call are kept."""
         self.close()
         self._number, self._record = open_call(watched_by(self.derivative.derivative.table))
         self._record.inputs.update(self._before)
@@ -64,7 +64,7 @@ class WatchedLaunch:
         return f"thread {_along(thread, self.launch.block)} of block {_along(block, self.launch.grid)}"
 
     def conclude(self, outputs: Named) -> None:
-        """Warns of ties, and raises for what is NaN or infinite.
+        """Warns of ties, and raises an error for NaNs and infinities.
 
         Args:
             outputs: as ``inputs``, after the launch.

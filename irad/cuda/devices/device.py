@@ -21,9 +21,9 @@ class ArrayView:
     """An array in the memory of a device.
 
     Attributes:
-        address: of its first element.
+        address: address of its first element.
         shape, strides: of its axes, in elements and in bytes.
-        dtype: of its elements.
+        dtype: dtype of its elements.
         readonly: whether it must not be written to.
         owner: keeps the memory alive.
     """
@@ -178,7 +178,7 @@ class Device(Protocol):
 
         Args:
             module: the kernel.
-            launch: how.
+            launch: configuration of the launch.
             arguments: one for each LLVM parameter, addresses as integers.
             memory: all that it may touch.
         """

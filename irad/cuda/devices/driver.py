@@ -34,7 +34,7 @@ class Loaded:
 
     Attributes:
         function: its handle.
-        registers: of a thread.
+        registers: registers of a thread.
         static_shared, constant: bytes of a block's shared memory, and of constant memory.
     """
 

@@ -29,7 +29,7 @@ class EmulatedDevice:
 
     Attributes:
         pool: buffers of tapes and copies; ``pool.allocations`` counts them.
-        launches: how many kernels ran.
+        launches: number of kernels that ran.
     """
 
     def __init__(self, schedule: Schedule = IN_ORDER, *, races: bool = False, gpu: str | None = None) -> None:
@@ -99,7 +99,7 @@ class EmulatedDevice:
 
 
 class _Memory:
-    """Memory as NumPy wants to see it; the arrays keep it, and with it what it keeps."""
+    """Memory with NumPy's array interface; the arrays keep it alive, and the objects that it keeps."""
 
     def __init__(self, view: ArrayView, keeps: Any) -> None:
         self.keeps = view, keeps

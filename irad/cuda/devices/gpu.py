@@ -33,7 +33,7 @@ class GpuDevice:
     """Launches kernels through the driver.
 
     Args:
-        driver: of the device.
+        driver: driver of the device.
     """
 
     def __init__(self, driver: Driver) -> None:
@@ -163,7 +163,7 @@ class GpuDevice:
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A kernel that can be launched: its name, the driver's handle, its parameters, what it needs."""
+    """A kernel that can be launched: its name, the driver's handle, its parameters, its resources."""
 
     name: str
     loaded: Loaded
@@ -172,7 +172,7 @@ class _Kernel:
 
 
 class _Memory:
-    """Memory with the CUDA array interface; the arrays keep it, and with it what it keeps."""
+    """Memory with the CUDA array interface; the arrays keep it alive, and the objects that it keeps."""
 
     def __init__(self, view: ArrayView, keeps: Any) -> None:
         self.keeps = view, keeps

@@ -1,4 +1,4 @@
-"""Buffers of a device that are used again: what a step of an optimisation has used, the next one gets."""
+"""Buffers of a device that are reused: a step of an optimisation gets the buffers of the previous one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pool:
         capture_of: the number of the capture that a stream is in, or 0; None where there are no graphs.
 
     Attributes:
-        allocations: how many buffers were allocated so far.
+        allocations: number of buffers allocated so far.
         allocated: bytes of these.
         can_be_captured: whether the device has graphs.
         status: a word in which launches in graphs note that they failed; None until one is prepared.
@@ -83,7 +83,7 @@ class Pool:
             self._free[buffer.size, stream, owner].append(buffer)
 
     def leave(self, buffers: Sequence[Buffer], stream: int) -> list[Lease]:
-        """Leaves buffers with what the user holds; each comes back when that is dropped.
+        """Lends buffers to the user's arrays; each comes back when its array is dropped.
 
         The first time as many are allocated: a loop that still holds the results of a step while the next one runs
         needs them twice, and the second step shall allocate nothing.
@@ -123,7 +123,7 @@ class Pool:
         return found
 
     def trim(self) -> None:
-        """Lets go of what is free."""
+        """Releases free buffers."""
         with self._lock:
             self._free.clear()
             self._spare.clear()

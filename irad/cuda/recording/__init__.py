@@ -1,1 +1,1 @@
-"""The tape of launches: what host code does on a device, and how it is reversed."""
+"""The tape of launches: operations of host code on a device, and their reversal."""

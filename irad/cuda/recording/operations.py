@@ -1,4 +1,4 @@
-"""Operations that a tape records, each with what it overwrote and with its reversal.
+"""Operations that a tape records, each with the overwritten memory and its reversal.
 
 An operation is reversed when the memory is as it was before the operation. A launch then runs its derivative, which
 runs the kernel again; a copy moves the cotangents of what it wrote to what it read.
@@ -36,7 +36,7 @@ class Saved:
     buffer: Buffer
 
     def restore(self, device: Device, stream: Any) -> None:
-        """Puts back what was overwritten."""
+        """Restores the overwritten memory."""
         device.copy(self.low, self.buffer.address, self.high - self.low, stream)
 
 
@@ -44,7 +44,7 @@ class Operation(Protocol):
     """Something that was done on the device.
 
     Attributes:
-        saved: what it overwrote, as far as that is needed again.
+        saved: overwritten contents that are needed again.
     """
 
     saved: list[Saved]
@@ -61,7 +61,7 @@ class Operation(Protocol):
 
     @property
     def runs_again(self) -> bool:
-        """True if it does again what it did while it is reversed."""
+        """True if it runs again while it is reversed."""
         ...
 
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:
@@ -74,7 +74,7 @@ class LaunchOperation:
     """A launch of a kernel.
 
     Attributes:
-        derivative: of the kernel.
+        derivative: derivative of the kernel.
         launch: as it was.
         call: its arguments; the arrays have no shadows yet.
         writes: LLVM parameters through which the kernel may write.
@@ -102,7 +102,7 @@ class LaunchOperation:
         return True
 
     def compile(self) -> None:
-        """Makes the derivative: what cannot be differentiated is refused when it is recorded."""
+        """Makes the derivative: unsupported operations are refused when they are recorded."""
         self.derivative.compiled(self.call, self.launch, apart=lie_apart(self.call.arrays))
 
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""`Tape`: what host code does on a device is recorded, and reversed."""
+"""`Tape`: records operations of host code on a device, and reverses them."""
 
 from __future__ import annotations
 

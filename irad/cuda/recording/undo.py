@@ -1,4 +1,4 @@
-"""The undo log: what has to be saved before an operation, and how memory goes back.
+"""The undo log: the memory saved before an operation, and its restoration.
 
 What an operation overwrites is saved, unless nothing needs it: memory that no operation before has touched, and that
 the operation itself writes without reading it.
@@ -30,11 +30,11 @@ class UndoLog:
         self._known: list[tuple[ArrayView, int]] = []  # with a checksum of what is in it
 
     def save(self, written: Iterable[tuple[ArrayView, bool]], stream: Any) -> list[Saved]:
-        """Copies what an operation is going to overwrite.
+        """Copies the memory that an operation is going to overwrite.
 
         Args:
             written: the arrays, and whether the operation may read them as well.
-            stream: of the operation.
+            stream: stream of the operation.
         """
         needed = [view.extent for view, is_read in written if view.size and (is_read or self.is_touched(view))]
         return copies(self._device, needed, stream)
@@ -45,7 +45,7 @@ class UndoLog:
         return any(low < other_high and other_low < high for other_low, other_high in self._touched)
 
     def touch(self, views: Iterable[ArrayView]) -> None:
-        """Notes what an operation has read or written."""
+        """Records the memory that an operation has read or written."""
         views = list(views)
         for view in views:
             if (kind := number_of(view)) is not None:
@@ -66,7 +66,7 @@ class UndoLog:
     # --- what the tape does not see -----------------------------------------------------------------------------------
 
     def note(self, views: Sequence[ArrayView]) -> None:
-        """Remembers what is in arrays, where the device can tell at little cost."""
+        """Remembers the contents of arrays, if the device can compare them at little cost."""
         for view in views:
             found = self._device.checksum(*view.extent) if view.size else None
             if found is not None:

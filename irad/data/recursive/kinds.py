@@ -34,7 +34,7 @@ class Vector:
         dot: the sum of the products of conjugated elements of one value and elements of another.
         read: the elements of a value as a flat array of doubles; a complex number is two of them.
         refilled: a value like another one, with elements from a flat array of doubles.
-        length: how many doubles `read` returns.
+        length: number of doubles that `read` returns.
         assign: ``assign(target, source)`` overwrites the elements of a value; None where values are immutable.
         is_writable: whether `assign` may be called for a value.
         takes_ufuncs: whether the functions of NumPy take values, also as ``out``.
@@ -66,7 +66,7 @@ class Container:
 
     Attributes:
         members: key and value of each member that there is; two values of one structure have the same keys.
-        way: how Python writes the way to a member: ``[3]``, ``.weights``.
+        way: path to a member in Python syntax: ``[3]``, ``.weights``.
         copied: a copy that holds the same members; None where values are built.
         store: replaces the member at a key.
         built: a value like another one with other members, in the order of `members`, maybe of other types.
@@ -76,7 +76,7 @@ class Container:
         identity: as for a vector.
         makes_members: whether members are Python objects that are made whenever they are asked for: their ids say
             nothing afterwards.
-        treatment: how that comes about which takes the place of a value, which follows from the rest.
+        treatment: how the replacement for a value is made; it follows from the rest.
     """
 
     members: Callable[[Any], Iterable[Member]]
@@ -369,7 +369,7 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
     """The kind of instances whose fields are known; those that were never assigned are left out.
 
     Args:
-        names: of the fields of an instance.
+        names: names of the fields of an instance.
         copied: a shallow copy of an instance.
         mutable: whether users may assign to fields.
     """

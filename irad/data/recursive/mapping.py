@@ -130,7 +130,7 @@ def rows_of(records: Values, *, whole: bool) -> Iterator[tuple[NDArray[Any], ...
     """Arrays of records, or single ones, in blocks.
 
     Args:
-        records: of one shape.
+        records: records of one shape.
         whole: whether there is to be one block.
     """
     arrays = tuple(map(np.asarray, records))
@@ -147,7 +147,7 @@ def columns_of(place: Place, *, split: bool) -> tuple[list[tuple[Place, Column]]
     """The fields of records, down to vectors: the active ones with their places, and the others.
 
     Args:
-        place: of the records.
+        place: place of the records.
         split: whether small arrays in fields are taken element by element.
     """
     active: list[tuple[Place, Column]] = []
@@ -212,7 +212,7 @@ class Recursion(Form[Place, Part, Values]):
         """The results at the root; those of what it holds are stored in them.
 
         Raises:
-            SignatureError: what the function returns cannot be stored. Nothing has been written.
+            SignatureError: the result of the function cannot be stored. Nothing has been written.
         """
         self._prepare(root)
         stack = [] if root.results is not None else [steps(self, root)]  # Python's own is too small for long chains
@@ -378,9 +378,9 @@ def _as_vector(place: Place, found: Any, like: Any, target: Any) -> Any:
 
     Args:
         place: where the vector is.
-        found: what was returned.
+        found: the returned value.
         like: the vector.
-        target: what is to hold the result, or its predecessor there; None where all is new.
+        target: the object that is to hold the result, or its predecessor there; None if everything is new.
     """
     if found is None:
         raise _unfit(place, "None", like)

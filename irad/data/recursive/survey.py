@@ -30,17 +30,17 @@ class Place:
     """One object of the first input, with what is at the same place of the other inputs and outputs.
 
     Attributes:
-        kind: of the object.
+        kind: kind of the object.
         inputs: the object, and its counterparts.
-        outputs: what is given to be overwritten.
-        way: how it is reached first.
-        keys: what tells it from other objects, also when the call is over: its id, and where its memory is. Numbers and
+        outputs: structures to overwrite.
+        way: the first path to it.
+        keys: its identity, also after the call: its id, and where its memory is. Numbers and
             views of fields have none.
         is_fresh: whether it was made when it was asked for, so that nothing else has its id.
-        parts: what it holds, for containers.
+        parts: its members, for containers.
         is_active: whether it is or holds a vector.
         is_rebuilt: whether its outputs cannot be kept: they, or what they hold, cannot be overwritten.
-        results: what takes its place, once that is known.
+        results: its replacements, once they are known.
         merged: where the other inputs hold several objects in place of one of the first, the further ones.
     """
 

@@ -25,7 +25,7 @@ Written = Callable[[tuple[Any, ...], Returned], Callable[..., Any]]
 
 
 class Definition:
-    """An intrinsic of fixed parameters, and what it does by the types of its arguments.
+    """An intrinsic of fixed parameters, and its typing and lowering.
 
     Numba keeps every intrinsic for ever, with the functions that type and lower it. Those refer to this object weakly,
     and the dispatcher of the wrapper that calls the intrinsic holds it: derivatives end with the user's function.
@@ -34,11 +34,11 @@ class Definition:
         define: as below.
         intrinsic: for the globals of the wrapper. It works as long as this object lives.
         names: as below.
-        meaning: what a call does, for compilers other than that of the CPU: a `DerivativeCall`, or a `Written`; None
+        meaning: meaning of a call, for compilers other than that of the CPU: a `DerivativeCall` or a `Written`; None
             where only the CPU can do it.
 
     Args:
-        names: of the parameters.
+        names: names of the parameters.
         define: from the tuple of their types the signature, and what lowers a call: ``lower(emit, signature, values)``.
         meaning: as above.
     """
@@ -54,7 +54,7 @@ class Definition:
         self.renewed()
 
     def renewed(self) -> Callable[..., object]:
-        """A new intrinsic that does the same: Numba remembers what the old one was typed as."""
+        """A new intrinsic that does the same, since Numba remembers the types of the old one."""
         listing = ", ".join(self.names)
         values = f"({listing},)" if listing else "()"
         source = f"def irad_call(irad_context, {listing}):\n    return irad_type()({values})\n"
@@ -85,7 +85,7 @@ class DerivativeCall:
 
     Attributes:
         primal: the dispatcher of the function.
-        task: what is called.
+        task: description of the call.
         count: the number of the function's parameters.
         has_targets: whether destinations are passed.
         has_seed: whether a seed is passed.

@@ -35,12 +35,12 @@ from irad.frontend.packing.shadows import Shadows, argument_names, opened
 from irad.options import Options
 
 INTERNAL = "irad_"
-"""The name of parameters that precede the user's, filled in by what calls a derivative."""
+"""The prefix of parameters that precede the user's; callers of a derivative fill them in."""
 
 _call = StructureDispatcher.__call__
 
 Held = tuple[Any, Any, Any]
-"""A result, its type, and what builds the code after the call."""
+"""A result, its type, and the function that emits the code after the call."""
 Part = Callable[[Held], tuple[Any, Any]]
 """From a result to a part of it, with its type."""
 
@@ -66,14 +66,14 @@ class DerivativeDispatcher(StructureDispatcher):
         primal: the dispatcher of the differentiated function.
         writes_into: whether its first argument is memory that it writes a derivative to.
         kind: the name of the public function that made it.
-        task: what it does; None where that depends on the types of a call, as of `irad.vjp`.
+        task: description of the call; None if it depends on the types of a call, as for `irad.vjp`.
 
     Args:
         wrapper: the function to compile.
-        called: what it calls; nothing else holds it.
+        called: the object that it calls; nothing else holds it.
         primal: as above.
         kind: as above.
-        rebuild: how pickle makes it again.
+        rebuild: function and arguments with which pickle recreates it.
         python_type: as what Python is given results of a type; see `numba.boxing`.
         task: as above.
         is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
@@ -266,7 +266,7 @@ class DerivativeDispatcher(StructureDispatcher):
         return result
 
     def _irad_end_speculation(self) -> None:
-        """From now on it is what compiled code has called all along: a result was NaN."""
+        """Switches to the version with comparisons, which compiled code always calls, since a result was NaN."""
         with compiler_lock():
             certain = self._irad_certain
             if self.irad_called is certain.irad_called:
@@ -371,7 +371,7 @@ class DerivativeDispatcher(StructureDispatcher):
         return kind(*made_from, self.task, form=self._irad_form, **callers)
 
     def forget(self) -> None:
-        """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
+        """Drops compiled code, since a rule has changed. Other functions that have inlined it keep the old code."""
         self.py_func.__globals__["irad_call"] = self.irad_called.renewed()
         internals.forget_overloads(self)
 
@@ -450,7 +450,7 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
 
 
 def tasks_of(function: Any) -> tuple[Task | None, ...]:
-    """The task of a derivative, then that of what it is a derivative of, and so on; nothing for other functions."""
+    """The task of a derivative, of the derivative that it differentiates, and so on; nothing for other functions."""
     found = list[Task | None]()
     while isinstance(function, DerivativeDispatcher):
         found.append(function.task)
@@ -472,7 +472,7 @@ def intrinsic_call(
 
     Args:
         primal: the dispatcher of the function.
-        task: what is called.
+        task: description of the call.
         parameters: one name for each parameter of the function.
         has_targets: whether destinations are passed.
         has_seed: whether a seed is passed.
@@ -500,7 +500,7 @@ def speculating(
     """A call that raises `FoundNaN` where arithmetic, without strong zeros, makes a NaN of a derivative.
 
     Args:
-        names: of the parameters.
+        names: names of the parameters.
         plain: the call whose zeros are not strong.
         certain: the call whose zeros are; it takes the place of that where a call cannot be repeated.
         repeats: whether the former does the same in another run for arguments of some types, and changes nothing.
@@ -570,7 +570,7 @@ def make_wrapper(
         like: the function whose parameters it takes.
         leading: parameters in front of those.
         body: the expression it returns, with ``{arguments}`` for the parameters of ``like``, and ``{direction}``.
-        called: what the body calls as ``irad_call``.
+        called: the object that the body calls as ``irad_call``.
         direction: the name of a further parameter, and the position of the argument that it follows. Parameters up to
             there have no defaults: a call that leaves one out would pass the direction in its place.
     """

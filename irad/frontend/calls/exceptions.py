@@ -31,7 +31,7 @@ from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
 _P = ParamSpec("_P")
 
 RAISED: Final = -1
-"""Value that a function returns in place of an exception that it raised."""
+"""Value that a function returns for an exception that it raised."""
 _KEEP_RAISED: Final = "irad.keep_raised"
 _KEEP_MISFIT: Final = "irad.keep_misfit"
 KEEP_PENDING: Final = "irad.keep_pending"
@@ -53,7 +53,7 @@ class Rethrown(Exception):
     """Stands for the last exception that this thread kept."""
 
     def __new__(cls, *_: object) -> Rethrown:
-        """Raises that exception: Numba takes it for what it was asked to raise, and it keeps its traceback."""
+        """Raises the exception so that Numba passes it on with its traceback."""
         __tracebackhide__ = True  # says IPython and pytest
         error, _thread.error = _thread.error, None
         try:
@@ -71,7 +71,7 @@ def keep(error: BaseException) -> int:
 
 
 def keep_raised(error: BaseException | None = None, traceback: TracebackType | None = None) -> int:
-    """Keeps what Python raised; None: a thread that ended took it along."""
+    """Keeps the exception that Python raised; None: it was lost with a thread that ended."""
     return keep(InternalError(_LOST) if error is None else error.with_traceback(traceback))
 
 
@@ -81,7 +81,7 @@ def keep_failure() -> int:
 
 
 def keeping(function: Callable[_P, int | None]) -> Callable[_P, int]:
-    """Decorates what compiled code calls: returns `RAISED` where the function raises, else its number or 0."""
+    """Decorates functions that compiled code calls: returns `RAISED` after an exception, otherwise the number or 0."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> int:
@@ -111,7 +111,7 @@ def emit_misfit(
     """Emits that an array is not as it should be: the error is kept, for `raise_kept`.
 
     Args:
-        error: which.
+        error: the error.
         texts: problem, remedy and reason.
         given: the array's shape or strides.
         wanted: those it should have.
@@ -174,7 +174,7 @@ def in_python(
 
 
 def call_python(emit: Emit, python: PythonAPI, module: str, name: str, arguments: Sequence[Value]) -> Value:
-    """Emits the call of a function of a module; gives what it returns, null if it raises. The lock is held."""
+    """Emits the call of a function of a module; yields its result, null if it raises. The lock is held."""
     place = python.import_module(emit.context.insert_const_string(emit.builder.module, module))
     function = python.object_getattr_string(place, name)
     returned = python.call_function_objargs(function, arguments)
@@ -189,7 +189,7 @@ def raise_kept(emit: Emit) -> None:
 
 
 def raise_status(emit: Emit, status: Any) -> None:
-    """Ends the function that is being generated with what a call ended with; an exception of Python's is kept.
+    """Ends the generated function with the status of a call; an exception of Python is kept.
 
     Args:
         status: of the call, an error.
@@ -225,7 +225,7 @@ _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
 
 
 def field_of(builder: IRBuilder, block: Value, offset: int, llvm_type: Any) -> Value:
-    """A pointer to what lies at a byte offset."""
+    """A pointer at a byte offset."""
     return builder.bitcast(builder.gep(block, [INTP(offset)]), llvm_type.as_pointer())
 
 
@@ -250,7 +250,7 @@ class Failure:
 
     @classmethod
     def of(cls, emit: Emit, arena: Value) -> Failure:
-        """Reads it; what is pending is taken out."""
+        """Reads and clears the pending exception."""
         builder = emit.builder
         exception = internals.exception_argument(emit.context, builder).type.pointee
         place = arena_field(builder, arena, "pending", exception)

@@ -1,4 +1,4 @@
-"""Derivatives in several directions at once, or of several orders: what the caller gives for each of them, its lane.
+"""Derivatives in several directions at once, or of several orders: the caller's values for each, its lane.
 
 For an argument with a tangent or a shadow the caller gives a tuple with one for each lane; so with a seed.
 """
@@ -31,7 +31,7 @@ def no_directions(dispatcher: Dispatcher) -> SignatureError:
 
 
 def types_of_lanes(dispatcher: Dispatcher, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
-    """The types of what is given for an argument, lane by lane.
+    """The types of the values given for an argument, lane by lane.
 
     Raises:
         SignatureError: there is not one for each lane.
@@ -92,7 +92,7 @@ def seeds_of_lanes(builder: IRBuilder, seed: tuple[Any, Any], task: Task) -> lis
 
 
 def lanes_of(task: Task, target_types: Mapping[int, Any]) -> list[Mapping[int, Any]]:
-    """The types of what is given for each argument, by position, lane by lane."""
+    """The types of the values given for each argument, by position, lane by lane."""
     if not task.is_batched:
         return [target_types]
     return [{p: kind.types[lane] for p, kind in target_types.items()} for lane in range(task.mode.width)]

@@ -67,10 +67,10 @@ def emit_call(
     """Emits both sweeps.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         arguments: the caller's values, one per parameter of the primal.
         result_type: the Numba type of the result.
-        extras: what else the caller passes.
+        extras: further arguments from the caller.
 
     Returns:
         The result, a new reference.
@@ -176,7 +176,7 @@ def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
 
 
 def _reverse_result(sweeps: Sweeps, extras: Extras) -> Any:
-    """Builds what the task returns; the value is dropped where it is not part of that."""
+    """Builds the result of the task; the value is dropped if it is not part of that."""
     context, builder, task = sweeps.context, sweeps.builder, sweeps.derivation.task
     if task.returns is Returns.VALUE:
         return sweeps.kept_value()
@@ -237,7 +237,7 @@ def _packed(emit: Emit, items: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
 
 
 def check_forward(derivation: Derivation) -> None:
-    """Checks that the tangent of what a function returns can be represented.
+    """Checks that the tangent of a function's result can be represented.
 
     Raises:
         UnsupportedError: it cannot.
@@ -313,7 +313,7 @@ def _forward_result(sweeps: Sweeps, tangent: Any) -> list[Any]:
 
 
 def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
-    """The tangent of what was returned; of several lanes a tuple."""
+    """The tangent of the returned value; for several lanes a tuple."""
     found = [_TangentOfValue(sweeps, arena, lane.return_shadow).build(status) for lane in sweeps.lanes]
     if not sweeps.derivation.task.is_batched:
         return found[0]
@@ -345,12 +345,12 @@ def _floats_of(emit: Emit, leaf: Content, value: Value, given: Any) -> Iterator[
 
 
 class _TangentOfValue:
-    """Builds the tangent of what the primal returned.
+    """Builds the tangent of the primal's result.
 
     Args:
-        sweeps: of the call.
+        sweeps: sweeps of the call.
         arena: holds shadows until it is closed.
-        shadow: of the memory that the value was returned through.
+        shadow: shadow of the memory that the value was returned through.
     """
 
     def __init__(self, sweeps: Sweeps, arena: Any, shadow: Any) -> None:
@@ -387,7 +387,7 @@ class _TangentOfValue:
         return self.sweeps.references.keep(wanted, tangent)
 
     def _record(self, content: RecordContent, shadow: Any) -> Any:
-        """A copy of what a shadow points to; zeros where it is null."""
+        """A copy of the memory that a shadow points to; zeros if it is null."""
         build, nrt, size = self.builder, self.context.nrt, INTP(content.type.size)
         data = build.load(build.bitcast(shadow, VOID_POINTER.as_pointer()))
         meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
@@ -402,7 +402,7 @@ class _TangentOfValue:
         return owned_record(self.context, build, content.type, meminfo, start)
 
     def _optional(self, return_type: types.Type, is_there: Any, inside: Content) -> Any:
-        """Of what may be None, which is what is ``inside`` where ``is_there``."""
+        """The tangent of an optional value: ``inside`` if ``is_there``."""
         wanted, builder, results = gradients.tangent_type(return_type), self.builder, self.sweeps.references.results
         if wanted == types.none:
             return self.context.get_dummy_value()

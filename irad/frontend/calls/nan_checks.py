@@ -38,7 +38,7 @@ def speculative_call(
     into: int | None,
     is_made: Callable[..., tuple[Any, Any]] | None,
 ) -> tuple[Any, Callable[..., Any]]:
-    """The signature of a call of `dispatcher.speculating`, and what lowers it.
+    """The signature of a call of `dispatcher.speculating`, and its lowering.
 
     Args:
         given: the types of the arguments; the others are as there.

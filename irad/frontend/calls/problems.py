@@ -40,8 +40,8 @@ def problems_of(
     Args:
         dispatcher: the primal.
         argument_types: Numba types, one per parameter, star arguments as one tuple.
-        positions: what to differentiate with respect to; empty if no argument holds floats.
-        options: how the derivative would be made.
+        positions: positions of arguments to differentiate with respect to; empty if no argument holds floats.
+        options: options of the derivative.
 
     Raises:
         InternalError: irad itself is at fault.
@@ -87,6 +87,6 @@ def _problems(
 
 
 def _seed(arguments: tuple[Argument, ...], positions: list[int], returned: Type) -> Seed:
-    """A function that returns nothing is differentiated for what it writes to its arrays, as `irad.autodiff` does."""
+    """For a function that returns nothing, differentiates the contents of its arrays, as `irad.autodiff` does."""
     has_arrays = any(leaf.kind is LeafKind.ARRAY for position in positions for leaf in arguments[position].leaves)
     return Seed.NONE if returned == types.none and has_arrays else Seed.GIVEN

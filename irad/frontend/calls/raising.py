@@ -15,7 +15,7 @@ _R = TypeVar("_R")
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorates what users call: an error names the line that called it, and has a traceback without irad's frames."""
+    """Decorates public functions: an error names the line of the call, and its traceback has no frames of irad."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -1,4 +1,4 @@
-"""The gradient of a recursive function, where it is differentiated again: the order of the modes is exchanged.
+"""The gradient of a recursive function that is differentiated again: the order of the modes is exchanged.
 
 Reverse mode of a recursive function keeps frames that point to the frames of deeper calls, which no analysis of the
 next derivative can follow. Forward mode keeps nothing. So the gradient becomes a function with a rule, whose
@@ -81,7 +81,7 @@ class Exchanged:
 
     Args:
         primal: the recursive function.
-        derivation: of its gradient.
+        derivation: derivation of its gradient.
         make_call: an intrinsic that calls a derivative of a function, from that, the task, the names of its parameters,
             and whether tangents are passed.
     """

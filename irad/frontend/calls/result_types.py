@@ -19,10 +19,10 @@ from irad.frontend.values.tree import Content, LeafKind
 
 
 def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> Any:
-    """The Numba type of what a derivative call returns.
+    """The Numba type of a derivative call's result.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         target_types: types of the destinations, by position.
     """
     task, value_type = derivation.task, gradients.owned_type(derivation.return_type)
@@ -60,7 +60,7 @@ def gradient_types_of(derivation: Derivation, position: int, target_types: Mappi
 
 
 def in_all_lanes(task: Task, found: list[Any]) -> Any:
-    """The type of what is returned for derivatives of some types, one for each lane."""
+    """The result type for derivatives of some types, one for each lane."""
     return types.BaseTuple.from_types(tuple(found)) if task.is_batched else found[0]
 
 
@@ -87,7 +87,7 @@ def structured(
     Args:
         numba_type: type of the argument.
         gradient_type: type of the derivative.
-        leaves: of the argument.
+        leaves: leaves of the argument.
         make: the derivative of a leaf as a value of a type.
     """
     context = emit.context

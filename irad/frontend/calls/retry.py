@@ -31,9 +31,9 @@ def zero_that_won(
 
     Args:
         shows_zeros: makes the derivative with `Task.shows_zeros`, and in debug mode if it is passed true.
-        found: what the call returned.
-        args: of the call.
-        kwargs: of the call.
+        found: the result of the call.
+        args: arguments of the call.
+        kwargs: keyword arguments of the call.
         into: whether the first argument takes a derivative, as it does now; it is the same in the end.
     """
     from irad.frontend.calls.watch_hooks import without_ties  # debug mode, which few calls are in

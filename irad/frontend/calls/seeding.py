@@ -29,7 +29,7 @@ _WEIGHS = "the cotangent holds a weight for each element of the value"
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a seed that may not fit what it is the cotangent of.
+    """A part of a seed that may not fit its value.
 
     Attributes:
         is_there: whether it does not.
@@ -63,7 +63,7 @@ class SeededPart:
         type: the Numba type of the cotangent.
         path: the way to that through the seed.
         flags: paths through the value to the flags that tell whether it is there, where it may be None.
-        way: how Python writes the way to it.
+        way: path to it in Python syntax.
     """
 
     leaf: Content
@@ -77,8 +77,8 @@ def check_seed(name: str, return_type: types.Type, seed_type: types.Type) -> Non
     """Checks the structure of a seed against that of the return value.
 
     Args:
-        name: of the function.
-        return_type: what it returns.
+        name: name of the function.
+        return_type: its return type.
         seed_type: the type of the seed.
 
     Raises:
@@ -173,10 +173,10 @@ def misfits(
     parts: Sequence[SeededPart],
     notes_of: NotesOf | None = None,
 ) -> list[Misfit]:
-    """Cotangents that may not fit: parts that are None, and what has another shape or structure than what was returned.
+    """Cotangents that may not fit: parts that are None, and parts whose shape or structure differs from the value's.
 
     Args:
-        value: what was returned.
+        value: the returned value.
         seed: the cotangent.
         parts: of the value, those that get one.
         notes_of: reads what was noted of lists, dictionaries and instances; None where there are none.
@@ -200,7 +200,7 @@ def misfits(
 
 
 def misfit_of_final(builder: IRBuilder, given: Any, array: Any) -> Misfit:
-    """True if the cotangent of what a function wrote has another shape than the array."""
+    """True if the cotangent of an array that a function wrote has another shape."""
     shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
     texts = (
         "the cotangent has a different shape from the array",
@@ -301,10 +301,10 @@ def add_elements(emit: Emit, target_type: Any, data: Any, returned: Any, seed_ty
     """Adds each element of an array to that of another one with the same shape.
 
     Args:
-        target_type: of the array that is added to.
+        target_type: target type of the array that is added to.
         data: where its elements lie.
-        returned: what has its shape and strides.
-        seed_type: of the array that is added.
+        returned: a value with its shape and strides.
+        seed_type: seed type of the array that is added.
         given: that array.
     """
     context, builder = emit.context, emit.builder

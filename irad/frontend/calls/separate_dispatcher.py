@@ -48,8 +48,8 @@ class Separate:
 
     Attributes:
         kind: the name of the public function.
-        task_for: what they do with arguments of some types.
-        otherwise: what they do instead where active values are stored in a constant argument.
+        task_for: gives the task for argument types.
+        otherwise: the task used instead if active values are stored in a constant argument.
         destinations: positions of the arguments whose shadow the caller gives.
         modified: positions of the arguments that may change between the sweeps; None: all.
         repeats: whether the reverse sweep may run more than once.
@@ -104,7 +104,7 @@ class Specialisation:
     """The sweeps for some types of arguments.
 
     Attributes:
-        derivation: what they are made from.
+        derivation: the derivation that they are made from.
         pullback: the compiled ``(state, shadows, cotangent) -> gradients``.
         shadows: the type of the shadows.
     """
@@ -125,9 +125,9 @@ class AugmentedDispatcher(DerivativeDispatcher):
     It takes shadows that the caller gives in front of the arguments.
 
     Attributes:
-        sweeps: how they are called.
+        sweeps: the code that calls them.
         specialisations: the sweeps by that number.
-        options: how the derivative is made.
+        options: options of the derivative.
         numbers: the number for each tuple of argument types, after which the type of the given shadows may stand.
     """
 
@@ -252,7 +252,7 @@ def task_for(
 
 
 def returned_type(primal: Dispatcher, argument_types: tuple[Any, ...], options: Options) -> Any:
-    """The type of what a function returns."""
+    """The return type of a function."""
     with compiler_lock():
         rule_plugins.load()
         program = load_program(

@@ -1,4 +1,4 @@
-"""State that a forward sweep leaves for a separate reverse sweep, and the types of what both return.
+"""State that a forward sweep leaves for a separate reverse sweep, and the result types of both.
 
 The state is one allocation: its head, the frame, the returned struct, the shadows of that, where the notes of what it
 points to are. It frees the tape when the last reference to it is gone (``backend/runtime/states.ll``).
@@ -94,7 +94,7 @@ class State:
         notes: for each direction where the addresses of notes lie, by the part of the returned value that they are of.
 
     Args:
-        derivation: what it belongs to.
+        derivation: the derivation that it belongs to.
         head: as above.
     """
 
@@ -148,8 +148,8 @@ def new_state(emit: Emit, derivation: Derivation, held: Sequence[tuple[Any, Any]
     """Memory for a state: the state, its meminfo, and the array of bytes that it is.
 
     Args:
-        derivation: what it belongs to.
-        held: what is released when there is no memory, as `References` takes it.
+        derivation: the derivation that it belongs to.
+        held: references to release if memory runs out, as `References` takes them.
     """
     context, builder = emit.context, emit.builder
     size = INTP(STATE.size + ALIGNMENT + layout_of(derivation).size)

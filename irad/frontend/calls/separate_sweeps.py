@@ -62,10 +62,10 @@ def emit_augmented(
     """Emits the forward sweep; the result has the type `augmented_type`.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         values: the arguments.
         number: of the specialisation, which the sweep returns.
-        given: what else the caller passes.
+        given: further arguments from the caller.
     """
     context, builder = emit.context, emit.builder
     first, *others = targets_of_lanes(builder, given.targets, derivation.task)
@@ -130,7 +130,7 @@ def _shadows_of_lane(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[A
 def _finish_watching(
     sweeps: Sweeps, state: State, debug_values: Sequence[Any], held: Sequence[tuple[Any, Any]]
 ) -> None:
-    """Ends the sweep as a call of debug mode: raises if something is wrong with what the function gave."""
+    """Ends the sweep as a call of debug mode: raises if the function's results are NaN or infinite."""
     if sweeps.watched is None:
         return
     context, builder = sweeps.context, sweeps.builder
@@ -153,8 +153,8 @@ def check_final(name: str, arguments: Sequence[Argument], given: Any) -> None:
     """Checks the type of a cotangent.
 
     Args:
-        name: of the function.
-        arguments: of the function.
+        name: name of the function.
+        arguments: arguments of the function.
         given: the Numba type of the cotangent.
 
     Raises:
@@ -207,8 +207,8 @@ def final_parts(
     """The shadow of each array that gets a cotangent, and that cotangent: each as Numba's array and its type.
 
     Args:
-        derivation: what the pullback belongs to.
-        shadows: of all arrays among the arguments.
+        derivation: the derivation that the pullback belongs to.
+        shadows: shadows of all arrays among the arguments.
         seed: the whole cotangent and its type.
     """
     builder = emit.builder
@@ -253,7 +253,7 @@ def emit_pullback(
     The shadows that irad made and the cotangent of the value are cleared first: the sweep leaves both as it pleases.
 
     Args:
-        derivation: what the state belongs to.
+        derivation: the derivation that the state belongs to.
         targets: the types of the shadows that the caller of the forward sweep gave, by position.
         signature: of the call: the state, the shadows, the cotangent.
         values: these.
@@ -347,7 +347,7 @@ class _Pullback:
                 clear_block(builder, leaf.type, block.data, block.nitems)
 
     def put(self) -> None:
-        """Puts what the memory that the caller gave for objects holds into their shadows."""
+        """Copies the contents of the caller's memory for objects into their shadows."""
         self._references.on_failure = self._state.give_back
         self._objects_given = [self._given_shadows(lane) for lane in self._lanes]
         for each in self._objects_given:
@@ -412,7 +412,7 @@ class _Pullback:
         return cotangents
 
     def _given_shadows(self, lane: _Shadows) -> CallerShadows:
-        """The memory that the caller gave for objects; the sweep ends where it does not fit any longer."""
+        """The caller's memory for objects; the sweep ends if it no longer fits."""
         derivation = self._derivation
         objects = [
             GivenObject(
@@ -431,7 +431,7 @@ class _Pullback:
         return CallerShadows(self._emit, self._references, objects, follow)
 
     def _watched_call(self) -> WatchedCall | None:
-        """The reverse sweep as a call of its own in debug mode."""
+        """The reverse sweep as a separate call in debug mode."""
         derivation = self._derivation
         if not derivation.task.options.debug:
             return None

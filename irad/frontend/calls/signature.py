@@ -49,7 +49,7 @@ def check_arguments(
     Args:
         dispatcher: the function.
         arguments: those that the caller gives, or those that the function takes.
-        task: what is differentiated.
+        task: description of the derivative.
         may_be_none: whether None is fine: the function may take a number or None.
 
     Raises:
@@ -299,7 +299,7 @@ def check_written_back(dispatcher: Dispatcher, argument: Argument, given: Any, *
 
 
 def _parts_like(numba_type: Any, given: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The parts of what is given for a value, with their paths, as far as both are tuples."""
+    """The parts of the object given for a value, with their paths, as far as both are tuples."""
     if _is_tuple(numba_type) and _is_tuple(given) and have_parts_alike(numba_type, given):
         for i, (item, part) in enumerate(zip(numba_type.types, given.types, strict=True)):
             yield from _parts_like(item, part, (*path, i))

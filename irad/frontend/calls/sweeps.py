@@ -1,4 +1,4 @@
-"""The two sweeps of one derivative call: what they take, and how they end when the primal raises.
+"""The two sweeps of one derivative call: their arguments, and their end if the primal raises.
 
 All that was allocated is released then, and Numba's own protocol carries the exception on.
 """
@@ -63,7 +63,7 @@ class Cotangents:
     """Places on the stack for the cotangents of all numbers among the differentiated arguments, zeroed.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         flat: all LLVM arguments of the primal; None: no argument of the caller may be None or a number.
     """
 
@@ -117,9 +117,9 @@ class Sweeps:
     """The two sweeps of one derivative call: frame, arena, shadows, cotangents of numbers.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         arguments: the caller's values, one per parameter of the primal.
-        extras: what else the caller passes.
+        extras: further arguments from the caller.
         keeps_value: whether the value is passed on: if it is a record it is copied out of memory that may end.
         keeps_tape: whether the arena outlives the call.
     """
@@ -231,7 +231,7 @@ class Sweeps:
 
     @contextmanager
     def succeeded(self, status: Any, arena: Value) -> Iterator[None]:
-        """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
+        """Emits code for a primal that did not raise; otherwise releases everything and passes on the exception."""
         lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
         with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
             with failed:
@@ -290,9 +290,9 @@ class Sweeps:
         """Ends a call that debug mode watches: raises if a result is NaN or infinite.
 
         Args:
-            extras: what the caller passed in addition to the arguments.
-            arguments: of the caller.
-            value: what `held_value` gave.
+            extras: the caller's values besides the arguments.
+            arguments: arguments of the caller.
+            value: the result of `held_value`.
             result: of the call, and its type.
         """
         if self.watched is None:
@@ -319,7 +319,7 @@ class Sweeps:
         return filled_record(self.emit, self.derivation.return_type, self._record, self.value())
 
     def drop_value(self) -> None:
-        """Releases what the primal returned."""
+        """Releases the primal's result."""
         self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
 
 

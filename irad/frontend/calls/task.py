@@ -60,7 +60,7 @@ class Seed(enum.Enum):
 
 
 class Returns(enum.Enum):
-    """Result of a derivative callable; in forward mode the tangent stands for the gradient."""
+    """Result of a derivative callable; in forward mode the tangent takes the place of the gradient."""
 
     GRADIENT = "gradient"
     VALUE = "value"
@@ -76,7 +76,7 @@ class Task:
         roles: (position, role) of the differentiated arguments, in the order of the returned gradients; a position
             counts the arguments of a call, those collected by ``*args`` included.
         seed: where the cotangent of the return value comes from.
-        returns: what is returned.
+        returns: the form of the result.
         has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
         unneeded: positions of arguments whose content the caller does not need afterwards.
         kept: positions of arguments whose tangents stay as the caller gave them, also where the function writes to the
@@ -85,7 +85,7 @@ class Task:
             that is never visible; otherwise such an argument is a promise that they are not.
         lent: positions of arguments without a role for which that holds in any case.
         single: return the only gradient itself, not a tuple of one.
-        options: how the derivative is made.
+        options: options of the derivative.
         mode: the functions that are made; in forward mode there is no seed.
         is_batched: tangents are given and returned in tuples, with one for each of the mode's lanes.
         is_primal: the call is a part of a function that is differentiated itself.

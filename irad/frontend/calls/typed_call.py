@@ -1,4 +1,4 @@
-"""Typing and lowering of the call of a derivative: what Numba asks of an intrinsic of `dispatcher.intrinsic_call`.
+"""Typing and lowering of the call of a derivative, for an intrinsic of `dispatcher.intrinsic_call`.
 
 Typing derives. So this loads the engine, which a process that finds its derivatives on disk does not need; hence it is
 not part of `dispatcher`.
@@ -36,7 +36,7 @@ from irad.frontend.numba.target import typing_context
 def typed_call(
     call: DerivativeCall, argument_types: tuple[Any, ...], intrinsic_call: Callable[..., Definition]
 ) -> tuple[Any, Callable[..., Any]]:
-    """The signature of a call for the types of its arguments, and what lowers it: ``lower(emit, signature, values)``.
+    """The signature of a call for the types of its arguments, and its lowering: ``lower(emit, signature, values)``.
 
     Args:
         call: what is called.
@@ -49,7 +49,7 @@ def typed_call(
     seed_type = rest.pop(0) if call.has_seed else None
 
     def derive() -> Derivation:
-        """The derivation for whoever compiles now: Numba, which has typed the call once for both, or irad."""
+        """The derivation for the current compiler: Numba, which has typed the call once for both, or irad."""
         types_of_arguments = tuple(argument_types[:count])
         if not shadow().differentiates():
             return derivation_of(primal, types_of_arguments, task)
@@ -175,7 +175,7 @@ def check_targets(
 
     Args:
         primal: the dispatcher of the function.
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         kinds: the types, by position.
         are_kept: whether a tape holds the destinations.
 

@@ -1,4 +1,4 @@
-"""Arguments that compiled code cannot be given, by name, with what to pass instead."""
+"""Arguments that compiled code cannot take, by name, with replacements."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def _nested(place: str, function: Callable[..., object], name: str) -> BackendEr
 
 
 def is_of_another_library(value: object) -> bool:
-    """True if a value, or what a tuple or list holds, is an array of a library other than NumPy."""
+    """True if a value, or an item of a tuple or list, is an array of a library other than NumPy."""
     return _foreign_part("", value) is not None
 
 
 def as_numpy(value: object) -> object:
-    """An array of another library as NumPy's, over the same memory; any other value, or what cannot be, as it is.
+    """An array of another library as a NumPy array on the same memory, if possible; any other value unchanged.
 
     That of a tensor which requires a gradient cannot: nothing would come of its gradient.
     """
@@ -145,7 +145,7 @@ def _is_tracer(value: object) -> bool:
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """An argument and what a tuple or list holds, each by the way to it."""
+    """An argument and the items of a tuple or list, each with its path."""
     yield name, value
     for way, part in pieces(value, name) if isinstance(value, tuple) else ((name, value),):
         if way != name:
@@ -181,7 +181,7 @@ def _is_typable(value: object) -> bool:
 
 
 def _unknown_part(name: str, value: object) -> tuple[str, object]:
-    """The first part of an argument that Numba cannot hold, by the way to it; the argument itself where it is one."""
+    """The first part of an argument that Numba cannot hold, with its path; the argument itself if it is one."""
     return next(
         ((way, part) for way, part in _parts(name, value) if way != name and not _is_typable(part)), (name, value)
     )

@@ -32,7 +32,7 @@ class CallInfo:
         outputs: names of the arguments of `finish`.
         watched: the places of the program.
         tape: those of its tape.
-        limit: of the bytes of the tape.
+        limit: limit for the bytes of the tape.
         warns: True if ties are reported.
         repeats: whether another run does the same and changes nothing.
     """
@@ -49,7 +49,7 @@ class CallInfo:
 
 
 class _Measured(threading.local):
-    """Per thread: what the last metered call took, whether the last watched call can be repeated, reports of ties."""
+    """Per thread: bytes of the last metered call, whether the last watched call can be repeated, reports of ties."""
 
     found: Measurement | None = None
     repeats: bool = False
@@ -95,10 +95,10 @@ def begin(number: int, *inputs: object) -> int:
 
 @keeping
 def finish(number: int, call: int, augmented: int, *outputs: object) -> None:
-    """Ends a call: warns of ties, raises for what is NaN or infinite.
+    """Ends a call: warns of ties, raises an error for NaNs and infinities.
 
     Args:
-        number: of the call's description.
+        number: number of the call's description.
         call: its number.
         augmented: of the pullback of a forward sweep the number of that call; else 0.
         outputs: the results.
@@ -113,7 +113,7 @@ def finish(number: int, call: int, augmented: int, *outputs: object) -> None:
 
 @keeping
 def finish_augmented(number: int, call: int, *outputs: object) -> None:
-    """Ends a forward sweep; what it told is kept for its pullback."""
+    """Ends a forward sweep; its reports are kept for its pullback."""
     info = _infos[number]
     _conclude(info, record_of(call) or Record(info.watched), outputs, None)
 
@@ -144,7 +144,7 @@ def tape_is_full(number: int, meter: int) -> None:
 
 @keeping
 def note_tape(number: int, meter: int) -> None:
-    """Keeps what the tape of a call took."""
+    """Keeps the size of a call's tape."""
     _measured.found = _read(_infos[number], meter)
 
 

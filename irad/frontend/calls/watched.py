@@ -1,4 +1,4 @@
-"""Code around a derivative call that is watched or metered: opens it, gives the hooks what they look at, ends it.
+"""Code around a derivative call that is watched or metered: opens it, passes values to the hooks, ends it.
 
 What debug mode looks at has names: arguments before and after a call, its value, its derivatives.
 """
@@ -44,7 +44,7 @@ class WatchedCall:
     """One derivative call in generated code, with its options.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         inputs: names, values and types of what is looked at before.
         outputs: names of what is looked at afterwards.
         has_tape: whether it makes a tape, which may be metered.
@@ -87,7 +87,7 @@ class WatchedCall:
     # --- the life of a call -------------------------------------------------------------------------------------------
 
     def enter(self, arena: Value) -> Value:
-        """Before the first sweep: what an outer call of this thread left in the arena is kept.
+        """Before the first sweep: keeps the state that an outer call of this thread left in the arena.
 
         Returns whether an exception was raised, a KeyboardInterrupt for instance.
         """
@@ -172,7 +172,7 @@ class WatchedCall:
         """Calls a hook; returns whether it raised.
 
         Args:
-            name: of the hook.
+            name: name of the hook.
             numbers: i64, its first arguments.
             objects: values with their types, the others.
             result: where to store the integer that it returns.
@@ -198,7 +198,7 @@ class WatchedCall:
         return raised
 
     def _boxed(self, python: PythonAPI, environment: EnvironmentManager, value: Value, numba_type: Type) -> Value:
-        """A new Python object; None for what can hold no floats."""
+        """A new Python object; None for a value that cannot hold floats."""
         if not may_hold_nan(numba_type):
             return python.make_none()
         self.context.nrt.incref(self.builder, numba_type, value)
@@ -232,7 +232,7 @@ def may_hold_nan(numba_type: Type) -> bool:
 
 
 def input_names(derivation: Derivation) -> list[str]:
-    """The arguments, one for each parameter of what is compiled, which may have more than the user's function."""
+    """The arguments, one for each parameter of the compiled function, which may have more than the user's."""
     return [f"the argument {argument.name}" for argument in derivation.caller_arguments]
 
 
@@ -268,9 +268,9 @@ def debug_values(
     """Values with their types.
 
     Args:
-        derivation: what was called.
-        value: of the primal.
-        arguments: of the caller.
+        derivation: derivation of the called derivative.
+        value: value of the primal.
+        arguments: arguments of the caller.
         targets: for positions with a destination the caller's value and its type.
         result: of the call, and its type.
     """

@@ -56,13 +56,13 @@ WANTED: Final[dict[str, WantedInside]] = {}
 
 
 def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
-    """The intrinsic that device code calls in place of a function that irad offers, and whether it wants literals.
+    """The intrinsic that device code calls instead of a function that irad offers, and whether it needs literals.
 
     None for other functions.
 
     Args:
         function: as the user's code names it.
-        make: of a function of Python and options a dispatcher of a device function.
+        make: makes a device function's dispatcher from a Python function and options.
     """
     found = typing_of(function)
     if found is None:
@@ -105,7 +105,7 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
 
 
 def calls_derivatives(kernel: Any) -> bool:
-    """True if a kernel, or a function that it calls, names something with which irad makes derivatives.
+    """True if a kernel, or a function that it calls, names a function that makes derivatives.
 
     Told from the names in their code, so that nothing has to be compiled. It may say so of a kernel that never does.
     """
@@ -149,7 +149,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def derivative_twin(derivative: Any, make: _Make) -> Any:
-    """The device function that computes what a derivative does; None where irad has no form of it for the GPU.
+    """The device function for a derivative; None if irad does not support it on the GPU.
 
     Args:
         derivative: a `DerivativeDispatcher`.
@@ -345,7 +345,7 @@ class _Call:
                 _store_seed(emit, self.derivation.return_type, kind, value, lane.shadow, ())
 
     def _call(self, emit: Emit, arguments: Sequence[Value], lanes: Sequence[_Lane]) -> Any:
-        """Emits the call of the function that is declared only; what the primal returns."""
+        """Emits the call of the function that is only declared; returns the primal's result."""
         context, builder = emit.context, emit.builder
         context.active_code_library.add_linking_library(self.compiled.library)
         compiled = self.compiled.fndesc
@@ -477,7 +477,7 @@ def _packed(emit: Emit, parts: Sequence[tuple[Any, Any]], kind: Any = None) -> t
 
 
 def _without_inert(emit: Emit, value: Value, kind: Any, wanted: Any) -> Any:
-    """A value with None in place of what has no derivative."""
+    """A value with None in place of parts without a derivative."""
     context, builder = emit.context, emit.builder
     if isinstance(kind, types.BaseTuple):
         parts = [

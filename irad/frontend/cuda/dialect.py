@@ -98,7 +98,7 @@ def _for_the_assembler(options: KernelOptions) -> Iterator[str]:
 
 
 def _drop_numbas_own(module: Module) -> None:
-    """Drops what tells NVVM and Numba about the module."""
+    """Drops the module's metadata for NVVM and Numba."""
     module.globals.pop("llvm.used", None)
     for name in ("nvvmir.version", "nvvm.annotations"):
         module.named_metadata.pop(name, None)
@@ -131,7 +131,7 @@ def _name_arrays(module: Module) -> None:
 
 
 def _assigned(array: GlobalVariable | Alloca, debug: DebugInfo) -> str | None:
-    """The variable that an array is assigned to, where it is made."""
+    """The variable that an array is assigned to when it is made."""
     casts = [inst for inst in array.users if isinstance(inst, Cast) and "dbg" in inst.metadata]
     for cast in reversed(casts):
         for store in reversed(_stores_beside(cast)):
@@ -144,7 +144,7 @@ def _assigned(array: GlobalVariable | Alloca, debug: DebugInfo) -> str | None:
 
 
 def _stores_beside(inst: Instruction) -> list[Store]:
-    """The stores of what belongs to the same statement."""
+    """The stores of the same statement."""
     block = inst.block
     same = block.instructions if block is not None else []
     return [each for each in same if isinstance(each, Store) and each.metadata.get("dbg") == inst.metadata["dbg"]]

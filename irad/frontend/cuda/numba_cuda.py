@@ -193,7 +193,7 @@ class Lowered:
 
     Attributes:
         texts: LLVM modules, that of the kernel first.
-        symbol: of the kernel.
+        symbol: symbol of the kernel.
         arguments: names and types of its arguments.
         counts: for each argument the number of LLVM parameters.
         body: symbol of the function whose parameters have names; that of the kernel, unless it is only called by it.

@@ -90,7 +90,7 @@ class KernelProgram:
 
     Attributes:
         module: its text.
-        signature: what it takes.
+        signature: its parameters.
         source: where it is defined.
         raises: whether the address of a record of what it raises follows its arguments (`exceptions.py`).
     """
@@ -110,7 +110,7 @@ def load_kernel(
     """The program of a kernel: compiled by Numba once, then remembered as long as the kernel lives.
 
     Args:
-        kernel: what `numba.cuda.jit` made, or a plain function.
+        kernel: a kernel of `numba.cuda.jit`, or a plain function.
         argument_types: Numba's.
         fastmath: in place of what the decorator says; device functions keep to theirs.
 
@@ -160,7 +160,7 @@ def flatten(signature: KernelSignature, arguments: Sequence[Any]) -> list[Flat]:
     kernel runs.
 
     Args:
-        signature: of the kernel.
+        signature: signature of the kernel.
         arguments: NumPy arrays, or what has `__cuda_array_interface__`; numbers, tuples, records.
 
     Raises:

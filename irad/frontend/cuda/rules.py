@@ -55,7 +55,7 @@ def plain_function(
     Args:
         function: it: of (config, arguments…); the reverse of (config, cotangent, tape, arguments…).
         kind: "augmented_primal", "reverse" or "forward".
-        name: of what has the rule.
+        name: name of the function with the rule.
         active: for each argument whether it has a derivative.
         replaced: by identity, what stands for a global of the function.
 
@@ -265,7 +265,7 @@ def ruled(function: Any, plain: Any, make: Callable[..., Any], names: Sequence[s
     Args:
         function: the dispatcher that has the rule.
         plain: one for the same function, without the rule.
-        make: of a Python function and options a dispatcher of a device function.
+        make: makes a device function's dispatcher from a Python function and options.
         names: of parameters.
     """
 
@@ -508,7 +508,7 @@ def twin(function: Any, make: _Maker) -> Any:
 
     Args:
         function: a dispatcher.
-        make: of a Python function and options of `numba.cuda.jit` a dispatcher.
+        make: makes a dispatcher from a Python function and options of `numba.cuda.jit`.
     """
     entries = list(catalogue.entries_of(function))
     plain = make(function.py_func, function.targetoptions)

@@ -46,7 +46,7 @@ def annotate(
     """The annotated arguments, new references.
 
     Args:
-        arguments: what they are.
+        arguments: their descriptions.
         values: as the primal takes them.
         lanes: for each direction that the rule is given, pointers to the shadows of the arrays that take part; in
             forward mode also the tangents of the numbers that do.
@@ -199,7 +199,7 @@ def store_result(
     """Puts what the function of a rule returned that runs the primal where its caller expects it.
 
     Args:
-        result: what the primal returns.
+        result: return value of the primal.
         returned: memory for the value; None: another direction has brought it.
         returned_shadow: its shadow.
         value_type: of a tuple that begins with the value and its shadow, or tangent.
@@ -272,9 +272,9 @@ def cotangent(emit: Emit, result: Result, returned_shadow: Value, shadow: Value)
     """The cotangent of the result, borrowed: numbers are taken out of the shadow, which is cleared for older content.
 
     Args:
-        result: what the primal returns.
+        result: return value of the primal.
         returned_shadow: the shadow of the memory for the value.
-        shadow: what `store_result` gave.
+        shadow: result of `store_result`.
     """
     builder = emit.builder
     if not result.is_active:
@@ -295,8 +295,8 @@ def clear(emit: Emit, result: Result, shadow: Value) -> None:
     Not those that are shadows of arguments: these are up to the rule, and their memory has no owner.
 
     Args:
-        result: what the primal returns.
-        shadow: what `cotangent` gave.
+        result: return value of the primal.
+        shadow: result of `cotangent`.
     """
     context, builder = emit.context, emit.builder
     for leaf in result.arrays:
@@ -323,7 +323,7 @@ def deliver(
     """Stores the cotangents that a reverse returned.
 
     Args:
-        arguments: of the primal.
+        arguments: arguments of the primal.
         parts: for each number which of its floats take part.
         returned_type: the type of what the reverse returned.
         returned: that value.

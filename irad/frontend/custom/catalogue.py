@@ -189,7 +189,7 @@ class CustomRule:
         is_imported: whether they are Python code.
         is_total: in a mode without a rule the function is refused, and its body not differentiated.
         noinline: no rule of its own: it only stays a call.
-        noalias: what it returns is new memory.
+        noalias: its result is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
         batched: functions that take all directions at once, by the kind that they were registered as.
         is_checkpoint: the reverse is that of the body, with less memory.

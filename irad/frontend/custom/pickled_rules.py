@@ -49,7 +49,7 @@ def with_rules(dispatcher: Any, reduced: _Reduced) -> _Reduced:
 
     Args:
         dispatcher: the function.
-        reduced: how it is made again without its rules.
+        reduced: recipe for recreating it without its rules.
     """
     rules = [rule for rule in catalogue.entries_of(dispatcher) if not rule.is_checkpoint]
     if not rules or any(each is dispatcher for each in _state.within):
@@ -70,7 +70,7 @@ def with_rules_of_libraries(reduced: _Reduced) -> _Reduced:
     """Parts of a derivative for pickle, rules for functions of libraries and for symbols among them.
 
     Args:
-        reduced: how it is made again without rules for functions of libraries and symbols.
+        reduced: recipe for recreating it without rules for library functions and symbols.
     """
     rules = [(False, rule.target, *_content(rule)) for rule in catalogue.rules() if _is_for_library(rule)]
     return (_restored, (*reduced, serialize.dumps(rules))) if rules else reduced

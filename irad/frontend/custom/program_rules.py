@@ -121,7 +121,7 @@ def complete(
     Args:
         derivative: it.
         ruled: the functions of its program that have rules.
-        request: what it was made for.
+        request: the request that it was made for.
 
     Raises:
         RuleError: a rule cannot be compiled.

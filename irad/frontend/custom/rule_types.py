@@ -157,7 +157,7 @@ def arguments_of(
     Args:
         rule: its.
         signature: its.
-        variant: how its parameters take part.
+        variant: the roles of its parameters.
         first: the LLVM parameter at which the arguments begin.
         is_forward: whether they are for a forward rule.
         lanes: number of directions if the rule takes all at once; else None.
@@ -318,8 +318,8 @@ def check_augmented(
 
     Args:
         rule: it.
-        result: what the function returns.
-        returned: what the augmented primal returned.
+        result: return value of the function.
+        returned: return type of the augmented primal.
         can_convert: whether a value of one type may be returned where another is expected.
         needs_primal: whether the value is needed.
         lanes: number of directions if the rule takes all at once and returns a tuple of shadows; else None.

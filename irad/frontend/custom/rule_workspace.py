@@ -257,7 +257,7 @@ class Slots:
 
     Attributes:
         pool: it.
-        type: of a slot.
+        type: type of a slot.
         first: a dispatcher: what a new slot holds.
     """
 
@@ -274,7 +274,7 @@ def built(rule: CustomRule, signature: Signature, *, is_forward: bool) -> tuple[
     """The rule for a signature in one of the modes, and its slots if it is a stateful one.
 
     Raises:
-        RuleError: what was registered does not build a rule, or builds one that does not compile.
+        RuleError: the registered function does not build a rule, or builds one that does not compile.
     """
     build = rule.parts.get("build_rule")
     if build is None or (is_forward and "forward" in rule.parts):

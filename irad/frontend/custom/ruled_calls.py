@@ -52,7 +52,7 @@ class Outlined:
 
     Attributes:
         symbol: its LLVM symbol.
-        rule: of the function.
+        rule: rule of the function.
         signature: Numba's, of the calls.
     """
 
@@ -81,8 +81,8 @@ def outlined_call(
 
     Args:
         context: the target context of functions to differentiate.
-        rule: of the callee.
-        signature: of the call.
+        rule: rule of the callee.
+        signature: signature of the call.
         lower: the lowering of the call as Numba does it.
         known: libraries of the functions made so far, by rule and signature.
     """
@@ -146,7 +146,7 @@ def _stopped(emit: Emit, numba_type: Type, value: Value, name: str) -> Value:
     """An argument as a constant.
 
     Args:
-        numba_type: of the argument.
+        numba_type: numba type of the argument.
         value: it.
         name: of the argument and its function, for the message.
 

@@ -400,7 +400,7 @@ def easy_functions(
     """The functions of a rule, by their kind.
 
     Args:
-        f: what has the rule.
+        f: the function with the rule.
         partials: one for each argument: a function of the arguments, or of these and the result; a number; None.
         compiled: makes a dispatcher of a Python function.
         arity: number of arguments.

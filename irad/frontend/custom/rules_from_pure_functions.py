@@ -31,9 +31,9 @@ def tangent_functions(
 
     Args:
         rule: called as ``rule(*constants, primals, tangents)``.
-        count: how many arguments the function has.
+        count: number of arguments of the function.
         constants: positions of those that have no derivative.
-        file: what tracebacks call the file.
+        file: name of the file in tracebacks.
     """
     names, fixed, varied = _parted(count, constants)
     lines = [f"def forward(config{_given(names)}):", *(f"    check_constant({name})" for name in fixed)]
@@ -64,9 +64,9 @@ def cotangent_functions(
     Args:
         forward: called with all arguments.
         backward: called as ``backward(*constants, residuals, cotangent)``.
-        count: how many arguments the function has.
+        count: number of arguments of the function.
         constants: positions of those that have no derivative.
-        file: what tracebacks call the file.
+        file: name of the file in tracebacks.
     """
     names, fixed, varied = _parted(count, constants)
     augmented = (

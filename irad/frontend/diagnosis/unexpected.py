@@ -246,7 +246,7 @@ def about_argument(
     Args:
         found: the explanation by Numba's message, which does not say which array.
         error: Numba's.
-        function: what was compiled.
+        function: the compiled function.
         argument_types: for these types.
     """
     if _MESSAGE not in str(error):

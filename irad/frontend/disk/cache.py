@@ -133,7 +133,7 @@ class DiskCache(internals.CacheOfDispatcher):
 
     Args:
         dispatcher: a function, or a derivative.
-        identity: what a derivative is made from; of a function its code says that.
+        identity: for a derivative, the identity of its source; a function is identified by its code.
     """
 
     keeps_derivatives: Final = True

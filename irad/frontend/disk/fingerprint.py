@@ -158,9 +158,9 @@ def fingerprint_of(dispatcher: Any, identity: object, argument_types: tuple[Type
     """The fingerprint of a specialisation.
 
     Args:
-        dispatcher: what is compiled.
-        identity: what it is made from, if that says more than its code does.
-        argument_types: of the specialisation.
+        dispatcher: the compiled function.
+        identity: the identity of its source, if its code is not enough.
+        argument_types: argument types of the specialisation.
 
     Raises:
         CannotStore: it depends on something without a digest.

@@ -36,7 +36,7 @@ class EntryLock:
     """The lock of an entry, held until `release`.
 
     Args:
-        path: of the file that is locked.
+        path: path of the file that is locked.
         file: its descriptor, which holds the lock.
     """
 

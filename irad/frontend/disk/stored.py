@@ -63,7 +63,7 @@ def path_in(folder: Path, name: str, specialisation: str, digest: str) -> Path:
     Args:
         folder: by `folder_of`.
         name: of the function, for those who list the folder.
-        specialisation: what tells it from others of that name, whatever its content.
+        specialisation: key among specialisations of that name, independent of the content.
         digest: the fingerprint.
     """
     short = "".join(letter if letter.isalnum() else "_" for letter in name)[-60:]
@@ -146,9 +146,9 @@ class Object(NamedTuple):
     """An object that stored code has the address of, in a variable.
 
     Attributes:
-        symbol: of the variable.
+        symbol: symbol of the variable.
         address: in the process that compiled the code.
-        number: of a function among those of the fingerprint.
+        number: number of a function among those of the fingerprint.
         is_pool: it is the workspace of a rule for that function, and not the function itself.
     """
 

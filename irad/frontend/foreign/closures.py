@@ -169,7 +169,7 @@ class Foreign:
         """A value as compiled code expects it: a number of a type, or a new array of a dtype and a shape.
 
         Args:
-            value: what Python code gave.
+            value: the result of the Python code.
             wanted: a `Number` or `Elements`; a tuple of these for a tuple.
             what: names it in errors.
         """

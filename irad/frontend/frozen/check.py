@@ -201,7 +201,7 @@ class Lowered:
 
     Attributes:
         key: of the specialisation, in the table of its dispatcher.
-        snapshot: what was frozen.
+        snapshot: the frozen values.
         callback: the ``numba.cfunc`` function that was lowered, of which Numba keeps the code only.
         is_implementation: whether the function implements an overload, for which Numba compiles it once and for all.
 

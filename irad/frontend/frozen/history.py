@@ -26,9 +26,9 @@ class Made:
 
     Attributes:
         library: a reference to the code.
-        tokens: what stands for the values of names, by place.
+        tokens: tokens for the values of names, by place.
         options: those that were taken from a caller, or could have been.
-        code: of the function.
+        code: code of the function.
     """
 
     library: weakref.ref[Any]

@@ -112,7 +112,7 @@ class Inheritance:
     """Functions that pass their options to others.
 
     Args:
-        ambient: what functions take that none of the others calls.
+        ambient: options of functions that none of the others calls.
     """
 
     def __init__(self, ambient: Mapping[str, object]) -> None:

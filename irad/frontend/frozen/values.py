@@ -59,7 +59,7 @@ class Read:
 
     Attributes:
         place: where.
-        value: what it referred to; for data in a module what it refers to now.
+        value: the object it referred to; for data in a module, its current value.
         is_recorded: Numba kept the value.
     """
 
@@ -136,7 +136,7 @@ class Frozen:
     """The values that a compiled function froze, for lowering it again.
 
     Args:
-        annotation: of the compiled function.
+        annotation: annotation of the compiled function.
     """
 
     def __init__(self, annotation: object) -> None:
@@ -250,7 +250,7 @@ class Snapshot:
 
     Attributes:
         loose: names whose frozen value Numba does not keep.
-        tokens: what stands for the values, by place.
+        tokens: tokens for the values, by place.
         recorded: the same for the values that Numba keeps, whatever arrays hold.
 
     Args:

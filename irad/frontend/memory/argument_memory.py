@@ -65,10 +65,10 @@ class ArgumentMemory:
     """Shadows of all arguments of a call.
 
     Args:
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
         targets: for positions with a destination the caller's value and its type.
-        references: of the call.
+        references: references of the call.
         other_lanes: the memory of the directions before this one.
         is_separate: the reverse sweep is called separately, and reads the memory that the caller gives for objects.
     """

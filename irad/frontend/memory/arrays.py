@@ -64,7 +64,7 @@ def returned_shadow(emit: Emit, shadow: Any, kind: Any, leaf: Content, reference
     Args:
         shadow: a struct proxy of the array, or a pointer to the record.
         kind: its Numba type.
-        leaf: what it is the shadow of.
+        leaf: the leaf that it is the shadow of.
         references: hold the result.
     """
     if leaf.is_array:
@@ -131,7 +131,7 @@ def allocate_buffers(
     """Makes memory for arrays that may overlap, in which they lie as they lie at first; of each its first element.
 
     Args:
-        extents: of the arrays.
+        extents: extents of the arrays.
         slots: of `References`, for each array one that takes a reference on its memory.
         allocate: makes memory of a size, and puts the reference into a slot.
     """

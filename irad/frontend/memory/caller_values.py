@@ -93,10 +93,10 @@ class CallerValues(NotesVisitor):
 
     Args:
         noted: where the notes are.
-        refuse: what is done when something does not fit.
+        refuse: called if something does not fit.
         words: for messages.
-        visit: what is done with each float.
-        visit_block: what is done with each array, each instance and the items of each list; then there is no ``visit``.
+        visit: called with each float.
+        visit_block: called with each array, each instance and the items of each list; then there is no ``visit``.
     """
 
     def __init__(
@@ -340,7 +340,7 @@ def cotangent_misfit(
     """A bit: whether lengths, keys or shapes are not those of the value, which is there if all conditions hold.
 
     Args:
-        content: of the part of the value.
+        content: content of the part of the value.
         given: the cotangent and its Numba type, which fits.
         notes_of: reads what was noted.
         conditions: bits.
@@ -394,7 +394,7 @@ class GivenObject:
     Attributes:
         content: the object.
         name: of it, for messages.
-        role: of the argument.
+        role: role of the argument.
         value: the memory for its derivative, and its Numba type; None where the call makes that.
     """
 
@@ -408,7 +408,7 @@ class CallerShadows:
     """The memory of one direction of a call.
 
     Args:
-        references: of the call.
+        references: references of the call.
         objects: all that are differentiated, in the order in which they were walked through.
         follow: makes what follows them.
     """

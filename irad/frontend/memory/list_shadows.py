@@ -43,7 +43,7 @@ class ListBlock:
     """The shadow of a list: LLVM values.
 
     Attributes:
-        meminfo: of the block.
+        meminfo: meminfo of the block.
         size: its bytes.
         data: its address.
         items: where the items begin, with what precedes them in a payload.
@@ -110,8 +110,8 @@ def fill_block(
         leaf: the list.
         block: its shadow.
         given: the tangent and its type; None is zero.
-        references: of the call.
-        name: of the argument.
+        references: references of the call.
+        name: name of the argument.
     """
     builder = emit.builder
     value, list_type = given

@@ -115,7 +115,7 @@ class SeparateObjects:
     Args:
         leaves: the objects.
         flat: all LLVM arguments of the primal.
-        references: of the call.
+        references: references of the call.
     """
 
     def __init__(

@@ -242,7 +242,7 @@ class TableNotes:
     """Reads the words of a table, one after the other.
 
     Args:
-        address: of the first.
+        address: address of the first.
         moved: bytes from the shadows to a copy of them, into which addresses are to point.
     """
 
@@ -353,7 +353,7 @@ class ItemNotes:
 
     Attributes:
         slot: where the address of the first struct is.
-        parts: what is in a struct.
+        parts: members of a struct.
     """
 
     slot: Any

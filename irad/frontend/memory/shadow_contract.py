@@ -36,7 +36,7 @@ class Tracked:
     Attributes:
         argument: it belongs to.
         leaf: the array or record.
-        role: of the argument.
+        role: role of the argument.
         extent: its addresses.
         target: the caller's array (a struct proxy) or record for the derivative and its type, or None.
         target_extent: the addresses of that.
@@ -65,7 +65,7 @@ class ShadowContract:
 
     Attributes:
         builder: stands where the checks are emitted.
-        derivation: what is called.
+        derivation: derivation of the called derivative.
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
         refuse: `Refusals.refuse`.

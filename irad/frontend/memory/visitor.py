@@ -21,7 +21,7 @@ class Given:
     """Value that the caller gave for a part of a value.
 
     Attributes:
-        content: what its type holds.
+        content: contents of its type.
         place: where it lies.
         name: of the part, for messages.
     """
@@ -38,7 +38,7 @@ class Cursor:
     Attributes:
         value: in the value itself.
         shadow: in the shadow of that, which is congruent with it.
-        given: what the caller gave beside it.
+        given: the corresponding value from the caller.
     """
 
     value: Any = None
@@ -156,7 +156,7 @@ class Visitor(Reader):
 
         Args:
             content: the list.
-            count: how many items there are.
+            count: number of items.
             first: where the first one is.
             around: surrounds what is done with an item, from its number.
         """

@@ -356,9 +356,9 @@ def notes_in_ssa(
     """Notes for code that follows at once, as long as the arena is there.
 
     Args:
-        content: what was returned.
+        content: description of the returned value.
         places: where that is in memory, and the shadow of this memory.
-        arena: of the call.
+        arena: arena of the call.
         fail: emits the end of the function when there is no memory.
     """
     blocks = SsaRecorder(emit, arena, fail)
@@ -377,10 +377,10 @@ def notes_in_table(
     """Notes for a function that is called later, which `NotedWords` reads: their address.
 
     Args:
-        content: what was returned.
+        content: description of the returned value.
         places: where that is in memory, and the shadow of this memory.
         arena: holds what keys point to, until it is deleted.
-        references: of the call.
+        references: references of the call.
         slot: for the reference to the notes.
     """
     builder = emit.builder

@@ -63,7 +63,7 @@ class NumbaProgram:
         symbols: of all functions that were lowered for it, those inside derivatives included.
         kernels: symbol and arguments of the kernel of each parallel loop.
         ruled: functions for which users wrote rules.
-        signatures: what the parameters of the functions in the text point to.
+        signatures: memory that the parameters of the functions in the text point to.
         source: where the user's function is defined.
         alive: objects whose addresses the text holds.
     """

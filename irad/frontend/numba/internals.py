@@ -214,7 +214,7 @@ class LinkedText:
     Replace by: a public class of code libraries made of a module.
 
     Attributes:
-        linked_module: what is linked.
+        linked_module: the module to link.
     """
 
     linked_module: Any

@@ -372,7 +372,7 @@ def finish_library(library: CodeLibrary, module: llvm.ModuleRef, shared: llvm.Mo
     Args:
         library: from `new_library`, wrappers already added.
         module: the llvmlite module; given away.
-        shared: what callers link and inline; given away.
+        shared: the module that callers link and inline; ownership passes on.
     """
     if isinstance(library, RawLibrary):
         # This code is differentiated again: LLVM must not replace a number by one that it was compared with, which has

@@ -42,8 +42,8 @@ def signature_of(descriptor: Any, names: list[str]) -> Signature:
     """Memory that the parameters of a function point to.
 
     Args:
-        descriptor: of the function.
-        names: of all its LLVM parameters.
+        descriptor: descriptor of the function.
+        names: names of all its LLVM parameters.
     """
     memory = {names[0]: _memory_of_return(descriptor.restype), names[1]: _EXCEPTION}
     first = abi.FIRST_ARGUMENT_INDEX

@@ -44,11 +44,11 @@ class Patch:
     """Something of Numba that irad changes.
 
     Attributes:
-        aim: what irad wants of Numba.
+        aim: irad's requirement.
         module: of Numba, by name, so that this table imports none.
         name: in the module: of a function, or of a class and its attribute.
-        by: what is put in its place, as ``module:name``; of a table what it is at first.
-        why: what it is for.
+        by: its replacement, as ``module:name``; for a table its initial content.
+        why: its purpose.
         instead: the public thing that would make the change unnecessary.
         is_table: whether it is an attribute of instances.
     """
@@ -629,8 +629,8 @@ def replace_for_good(name: str, make: Callable[[Any], Any]) -> None:
     """Puts something in the place of Numba's own, for the rest of the process.
 
     Args:
-        name: of a row of `FOR_GOOD` or `LAUNCHES`.
-        make: what is put there, made of what was there.
+        name: name of a row of `FOR_GOOD` or `LAUNCHES`.
+        make: makes the replacement from the original.
     """
     patch = _row(name, (*FOR_GOOD, *LAUNCHES))
     owner = patch.owner()
@@ -642,8 +642,8 @@ def replaced_for_kernels(name: str, value: object) -> Iterator[None]:
     """Something else in the place of Numba's own, while a CUDA kernel is lowered.
 
     Args:
-        name: of a row of `KERNELS`.
-        value: what is put there.
+        name: name of a row of `KERNELS`.
+        value: the replacement.
     """
     patch = _row(name, KERNELS)
     owner = patch.owner()

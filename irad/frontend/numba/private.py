@@ -124,7 +124,7 @@ class Shadow:
 
     Attributes:
         form: that of what is compiled now.
-        marks: what has been marked in lowered code.
+        marks: the marks set in lowered code.
         implementations: dispatchers that Numba made for overloads.
         own_implementations: in place of Numba's tables for overloads of irad, in functions that are differentiated.
         typed_intrinsics: the same for Numba's intrinsics.

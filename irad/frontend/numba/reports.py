@@ -47,7 +47,7 @@ class TypedLine:
 
     Attributes:
         text: as Numba prints it, followed by ``::`` and the type.
-        line: of the source.
+        line: line of the source.
         variables: the versions of Python variables in it, as Numba names them ("total.2").
     """
 
@@ -143,7 +143,7 @@ class TypedFunction:
     """Numba's typed IR of one function.
 
     Attributes:
-        symbol: of its code.
+        symbol: symbol of its code.
         function: the Python function.
     """
 
@@ -160,7 +160,7 @@ def typed_functions(
     Args:
         dispatcher: the function.
         argument_types: Numba types, one per parameter.
-        wanted: which files of called functions are of interest.
+        wanted: selects files of called functions.
     """
     program = _program(dispatcher, argument_types)
     calls = {program.entry: (dispatcher.py_func, program.signature)} | program.python_functions

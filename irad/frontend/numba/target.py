@@ -78,7 +78,7 @@ def new_machine(features: str = "") -> llvm.TargetMachine:
     """Such a machine that an engine may own.
 
     Args:
-        features: what it has beside the processor's features, as LLVM writes it.
+        features: features in addition to those of the processor, as LLVM writes them.
     """
     options: dict[str, Any] = {"opt": config.OPT}
     target_context().codegen()._customize_tm_options(options)

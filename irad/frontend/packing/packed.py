@@ -45,7 +45,7 @@ class Structure(tuple[Any, ...]):
 
     Attributes:
         owner: the class of the structure.
-        keys: what its parts are found by: those of a dictionary, names of attributes, or indices.
+        keys: keys of its parts: those of a dictionary, names of attributes, or indices.
     """
 
     owner: ClassVar[type]

@@ -55,8 +55,8 @@ class Call:
     Attributes:
         name: of the function, as messages call it.
         head: its parameters.
-        result: what it returns, ``{}`` being a structure.
-        scope: what else the code uses.
+        result: its result, with ``{}`` for a structure.
+        scope: other names used by the code.
     """
 
     name: str
@@ -91,10 +91,10 @@ def make(call: Call, operation: Operation, values: Mapping[str, Any], results: i
     """A function that makes new structures.
 
     Args:
-        call: what it is for.
-        operation: what is done for vectors.
+        call: the call that it belongs to.
+        operation: operation on vectors.
         values: the types of the inputs by name.
-        results: how many are made.
+        results: number of results.
     """
     first, *_ = call.contents(list(values.values()))
     check_new(first, call.name)
@@ -120,8 +120,8 @@ def overwrite(
     """A function that overwrites structures.
 
     Args:
-        call: what it is for.
-        operation: what is done for vectors.
+        call: the call that it belongs to.
+        operation: operation on vectors.
         values: the types of the inputs by name.
         outputs: those of what is overwritten; it may be the first input.
         returns: True if what cannot be overwritten is created again, in what the function returns.
@@ -178,8 +178,8 @@ def mapped(f: str, numba_type: types.Type, count: int, results: int = 1) -> Oper
     Args:
         f: its name.
         numba_type: its type.
-        count: how many structures there are.
-        results: how many results it has.
+        count: number of structures.
+        results: number of results.
     """
     arguments = ", ".join(f"{{{i}}}" for i in range(count))
     call = f"{f}({arguments})"

@@ -40,7 +40,7 @@ class Kind:
     In code, ``{0}`` is a value, ``{1}`` its counterpart in another structure.
 
     Attributes:
-        treatment: how that comes about which takes the place of a value.
+        treatment: how the replacement for a value is made.
         members: parts of a value; one stands for all those that a loop goes through.
         copied: a copy that members are stored to, of what is filled.
         loop: the keys of members; "" where members are written out.

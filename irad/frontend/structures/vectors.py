@@ -24,11 +24,11 @@ def _elementwise(
     """A function of arrays of one shape, which compiled code can call.
 
     Args:
-        name: of the function in other code.
+        name: name of the function in other code.
         parameters: its parameters; those that are not arrays begin with an underscore.
-        statement: what is done for the elements, which are called like the arrays: ``a`` is ``{a}``.
+        statement: statement for the elements, which have the names of the arrays: ``a`` is ``{a}``.
         before: a statement in front of the loop.
-        result: what is returned.
+        result: the result.
         in_order: whether the elements are taken in the order of C, rather than as they lie in memory.
     """
     every = parameters.split(", ")

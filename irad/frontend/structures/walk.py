@@ -33,7 +33,7 @@ class Source:
 
     Args:
         head: the parameters as they are written.
-        scope: what is known by name.
+        scope: names that the code can use.
     """
 
     def __init__(self, head: str, scope: dict[str, Any]) -> None:
@@ -129,8 +129,8 @@ class _Group:
     """The objects of one type.
 
     Attributes:
-        type: of what is made of the first one.
-        places: how many places there are for them in the structure.
+        type: type of the result for the first one.
+        places: number of places for them in the structure.
         is_counted: whether there is just one at each place, known before the code runs.
         is_made: whether new ones are made.
         met: the names of those that have been met, and of their results.
@@ -162,7 +162,7 @@ class _Place:
     """A part of the first structure, with the code of what is there in all structures.
 
     Attributes:
-        content: what it is.
+        content: its description.
         inputs: expressions of the part in all structures that are read.
         outputs: those in the ones that are overwritten; None where new ones are made.
         code: the way to it from what holds it.
@@ -182,11 +182,11 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
     """One walk.
 
     Args:
-        source: what is written to.
-        operation: what is done for vectors.
-        first: what the first structure holds.
-        values: how many structures are read.
-        results: how many are made or overwritten.
+        source: the text that is written to.
+        operation: operation on vectors.
+        first: the value in the first structure.
+        values: number of structures read.
+        results: number of structures made or overwritten.
         is_checked: whether the code checks that they are alike and share the same.
         is_written: whether some are going to be overwritten.
         checked_outputs: how many these are, the last ones of all; none means that it is the first one.
@@ -221,7 +221,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
         """Writes what is done for one part.
 
         Args:
-            content: of the first structure.
+            content: content of the first structure.
             inputs: expressions of the part in all structures that are read.
             outputs: those in the ones that are overwritten; None where new ones are made.
 
@@ -542,7 +542,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
         """Checks that nothing in a list or dictionary is read at one place and overwritten at another.
 
         Args:
-            first: what the first structure holds.
+            first: the value in the first structure.
             inputs: all that are read, as in `visit`, which has been called.
         """
         if any(group.has_table for group in self._groups.values()):

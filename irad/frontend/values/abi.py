@@ -44,7 +44,7 @@ class Argument:
 
     Attributes:
         position: counted as the caller counts.
-        name: of the parameter.
+        name: name of the parameter.
         type: its Numba type.
         leaves: its parts that are not tuples, in the order of the LLVM parameters.
     """

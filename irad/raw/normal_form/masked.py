@@ -61,7 +61,7 @@ class _Expansion:
 
     Attributes:
         pointer: an address, or a vector of them.
-        values: what is stored, or what stands for elements that are not loaded.
+        values: the stored values, or the values of elements that are not loaded.
     """
 
     call: Call

@@ -37,11 +37,11 @@ def check_kernel(
     """Result of `irad.check` for a kernel.
 
     Args:
-        kernel: what `numba.cuda.jit` made.
+        kernel: a kernel of `numba.cuda.jit`.
         args: arguments of one launch, or Numba types in their place.
         positions: of the arguments to differentiate; None for all that hold floats.
-        options: how the derivative would be made.
-        launch: how it is launched; None for as many axes as the kernel asks for.
+        options: options of the derivative.
+        launch: configuration of the launch; None for as many axes as the kernel uses.
 
     Raises:
         SignatureError: the kernel takes another number of arguments.

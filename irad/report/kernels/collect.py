@@ -79,8 +79,8 @@ class KernelNamer(Namer):
     """Names of one kernel's program.
 
     Args:
-        symbols: of the program.
-        kernel: what the user calls it.
+        symbols: symbols of the program.
+        kernel: its name for the user.
     """
 
     def __init__(self, symbols: Collection[str], kernel: str) -> None:

@@ -38,7 +38,7 @@ class KernelSubject:
         primal: the kernel, as `numba.cuda.jit` made it.
         argument_types: Numba types, one per parameter.
         positions: the arguments that are differentiated.
-        options: how the derivative is made.
+        options: options of the derivative.
         launched_axes: along how many axes it is launched, where that is known.
     """
 
@@ -100,7 +100,7 @@ def kernel_subject(
         kernel: of `numba.cuda.jit`.
         args: arguments of one launch, or Numba types in their place.
         positions: of the arguments to differentiate; by default all that hold floats.
-        options: how the derivative is made.
+        options: options of the derivative.
 
     Raises:
         SignatureError: the kernel does not take such arguments, or has no derivative with respect to them.

@@ -78,11 +78,11 @@ class KernelTapeReport(TapeReport):
     """The memory that the tapes of all threads of a launch took.
 
     Attributes:
-        threads: of the launch.
+        threads: threads of the launch.
         per_thread: bytes that the thread with the largest tape used.
         buffer: bytes of the buffer that has a slice of this size for each thread, in whole warps.
-        frame: what lies in the local memory of each thread from one sweep to the other, by value.
-        recomputed: how many values the reverse sweep computes again in place of saving them, by line of the source.
+        frame: values in the local memory of each thread between the sweeps.
+        recomputed: number of values that the reverse sweep recomputes instead of loading, by line of the source.
 
     Examples:
         >>> import irad
@@ -134,7 +134,7 @@ def kernel_tape_report(
         launched: the kernel and how it is launched.
         args: its arguments, without annotations.
         positions: of the arguments that are differentiated; None for all that hold floats.
-        options: how the derivative is made.
+        options: options of the derivative.
 
     Raises:
         SignatureError: the kernel does not take such arguments.

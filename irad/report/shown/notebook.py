@@ -30,7 +30,7 @@ def result(
     """One result as HTML.
 
     Args:
-        verdict: what it says, in a sentence.
+        verdict: the verdict, in a sentence.
         mood: whether that is good, bad or undecided.
         place: where the function is.
         head: titles of the columns of a table.

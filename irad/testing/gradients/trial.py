@@ -101,7 +101,7 @@ class Trial:
         rtol: relative tolerance; as the narrowest argument allows when None.
         atol: absolute tolerance; ``rtol`` times the largest derivative when None.
         draw: which of the random cotangents.
-        options: how the derivative is made.
+        options: options of the derivative.
         unit: the cotangent of a float is 1 and not random.
         nudges: the program may be called with arguments close by, too.
         reference: what finite differences are taken of, where that is not the program itself: a Python function that

@@ -1,4 +1,4 @@
-"""Refusals about memory: active values in what the caller declared constant, or in what has no shadow."""
+"""Refusals about memory: active values in memory that the caller declared constant, or that has no shadow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_header(unit: Unit, item: MemoryObject) -> bool:
 
 
 def scratch_error(unit: Unit, inst: Store) -> IradError | None:
-    """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
+    """Active values stored in memory that the caller declared constant: values read back would have no derivative."""
     return _stored_error(unit, inst.operands[1])
 
 

@@ -1,1 +1,1 @@
-"""A kernel rewritten to what one thread does on this machine."""
+"""A kernel rewritten as the code of one thread on this machine."""

@@ -217,7 +217,7 @@ class SharedMemory:
 
     Attributes:
         offsets: bytes from the start of the block's range, by symbol.
-        contents: what is there.
+        contents: its contents.
         static_bytes: where dynamic shared memory begins.
     """
 

@@ -49,7 +49,7 @@ def is_known(symbol: str) -> bool:
 
 
 def define_libdevice(module: Module) -> None:
-    """Replaces calls of the library by calls of what the process has, or `libdevice_text` defines."""
+    """Replaces calls of the library by calls of functions of the process or of `libdevice_text`."""
     for name in [name for name in module.functions if name in _SYMBOLS]:
         function = module.functions.pop(name)
         known = module.functions.setdefault(_SYMBOLS[name], function)

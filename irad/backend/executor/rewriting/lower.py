@@ -117,7 +117,7 @@ def instrument(function: Function, registers: Registers, memory: SharedMemory, s
 
     Args:
         function: of a thread; its first block defines the registers.
-        registers: what the calls need.
+        registers: special registers that the calls need.
         memory: the shared arrays, which are variables still.
         sites: gets the places of the accesses.
     """
@@ -185,7 +185,7 @@ class Lowered:
         parameters: types and names of the kernel's parameters.
         shared: where shared arrays are.
         sites: places, by number.
-        needs: what it takes of a GPU.
+        needs: resources that it needs of a GPU.
         constants: arrays of the module, most in constant memory, with their bytes, by symbol, if accesses are logged.
     """
 

@@ -147,7 +147,7 @@ class _OneSpace:
                 return type_
 
     def value_of(self, value: Value) -> Value:
-        """A constant of the same meaning; what is not constant is changed where it is defined."""
+        """A constant of the same meaning; values that are not constant are changed at their definition."""
         if isinstance(value, TrackedValue) or not isinstance(value, Constant):
             return value
         value.type = self.type_of(value.type)

@@ -18,7 +18,7 @@ class Site:
     """A place.
 
     Attributes:
-        words: what happens there.
+        words: description of the access.
         location: the user's line, innermost.
         callers: the lines from which it was inlined, innermost first.
         array: of an access, if the kernel's text says which one it is to.
@@ -48,8 +48,8 @@ class Sites:
     """A table that grows while a kernel is rewritten.
 
     Attributes:
-        debug: of the module that the kernel was in.
-        symbol: of the kernel.
+        debug: debug information of the module that the kernel was in.
+        symbol: symbol of the kernel.
         name: the kernel as the user knows it, once a place tells.
         all: the places by number.
     """
@@ -83,7 +83,7 @@ class Sites:
         return number if self.all[number].location is not None else ~number
 
     def _chain_near(self, inst: ir.Instruction, own: list[SourceLocation]) -> list[SourceLocation]:
-        """The places of what an instruction uses, or of those around it.
+        """The places of an instruction's operands, or of the instructions around it.
 
         LLVM gives line 0 to what it has put together from several lines.
         """

@@ -92,7 +92,7 @@ class Registers:
 
     Attributes:
         thread: the record of the thread.
-        launch: what all threads share.
+        launch: data shared by all threads.
         shared: the start of shared memory.
     """
 
@@ -230,7 +230,7 @@ def _finish(ret: ir.Ret, thread: Value, coroutine: Coroutine | None) -> None:
 
 
 def _suspend(call: ir.Call, wait: Wait, thread: Value, site: int, coroutine: Coroutine) -> None:
-    """Writes down what the thread waits for, suspends it, and reads the result."""
+    """Stores what the thread waits for, suspends it, and reads the result."""
     build = Builder.before(call)
     fields: dict[str, Value] = {"state": const_int(types.I32, wait.state), "site": const_int(types.I32, site)}
     for field, position in (("mask", wait.mask), ("operand", wait.operand)):
@@ -266,6 +266,6 @@ def _from_bits(build: Builder, value: Value, type_: Type) -> Value:
 
 
 def _forget_operations(module: Module) -> None:
-    """Takes out the declarations of what has been rewritten."""
+    """Removes the declarations of rewritten functions."""
     for name in dialect.OPERATIONS & module.functions.keys():
         del module.functions[name]

@@ -27,7 +27,7 @@ def find_rule(name: str, function: Callable[..., Any]) -> Rule | None:
 
     Args:
         name: as `Rule.name`; a method has the rule of the function of its name, unless it has one of its own.
-        function: what is called.
+        function: the called function.
     """
     found = _OF_USERS.get(id(function))
     if found is not None:

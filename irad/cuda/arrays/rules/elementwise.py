@@ -45,7 +45,7 @@ NAMES: Final = {  # of array libraries, where the rules have others
     "ndtri": "normcdfinv",
 }
 _OTHERS: Final = {"round", "identity", "jn", "expn_integer"}
-"""Rules of compiled code for what array libraries do not have, or have under this name with another meaning."""
+"""Names of rules of compiled code that array libraries lack, or use with another meaning."""
 HOLOMORPHIC: Final = {
     *("add", "subtract", "multiply", "divide", "negative", "positive", "exp", "expm1", "log", "log10", "log2", "log1p"),
     *("sqrt", "square", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arctan", "arcsinh"),

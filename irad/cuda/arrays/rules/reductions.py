@@ -16,7 +16,7 @@ def _axes(ndim: int, axis: Any) -> tuple[int, ...]:
 
 
 def _stretched(call: ArrayCall, reduced: Any, a: Any, axis: Any) -> Any:
-    """A result of a reduction, in the shape of what was reduced."""
+    """A result of a reduction, broadcast to the shape of its operand."""
     axes = _axes(a.ndim, axis)
     shape = tuple(1 if i in axes else length for i, length in enumerate(a.shape))
     return call.xp.broadcast_to(call.xp.reshape(reduced, shape), a.shape)
@@ -129,7 +129,7 @@ def _nan_mean(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None) -> Any:
 def _reverse_trapezoid(
     call: ArrayCall, cotangent: Any, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1
 ) -> tuple[Any, ...]:
-    """Half the width of each strip goes to either end; what goes to the abscissae are the mean heights."""
+    """Half the width of each strip goes to either end; the mean heights go to the abscissae."""
     m = call.xp
     along = axis % y.ndim
     given = m.expand_dims(cotangent, along)
