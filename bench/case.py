@@ -44,5 +44,5 @@ class Case:
 
     @property
     def is_drawn(self) -> bool:
-        """True if there is no adjoint by hand: ``hand`` is not timed."""
+        """True if there is no hand-written adjoint: ``hand`` is not timed."""
         return self.error is not None

@@ -76,7 +76,7 @@ class Row:
 
 
 def measure(case: Case, arch: str) -> Row:
-    """Compiles and assembles the kernel, its derivatives, and what Numba makes of it."""
+    """Compiles and assembles the kernel, its derivatives, and Numba's version of it."""
 
     def needs(module: KernelModule) -> Needs:
         return Needs.of(assemble(compile_ptx(module, arch), arch))

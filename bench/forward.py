@@ -31,7 +31,7 @@ def directions(case: Case, arguments: tuple[Any, ...], seed: int = 7) -> tuple[A
 
 
 def measured(case: Case, rounds: int) -> dict[str, Timing]:
-    """Timings of the primal, of irad's pushforward and of the tangent by hand."""
+    """Timings of the primal, of irad's pushforward and of the hand-written tangent."""
     arguments = case.make("full")
     tangents = directions(case, arguments)
     push, hand = irad.pushforward(case.primal, case.argnums), TANGENTS[case.name]

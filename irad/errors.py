@@ -514,7 +514,7 @@ class KernelError(IradError):
 
 
 class BarrierError(KernelError):
-    """Threads of a block wait for each other for ever, or wait at different barriers.
+    """Threads of a block wait for each other forever, or wait at different barriers.
 
     Examples:
         >>> import irad
@@ -529,7 +529,7 @@ class BarrierError(KernelError):
         ...     stuck[1, 2]()
         Traceback (most recent call last):
         ...
-        irad.BarrierError: threads of block (0, 0, 0) of stuck wait for each other for ever
+        irad.BarrierError: threads of block (0, 0, 0) of stuck wait for each other forever
         ...
     """
 

@@ -504,7 +504,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.peepholes.guards", PassStage.PAIR, _simplify_guards, applies=stages.is_tuned, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=stages.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=stages.is_reverse, changes=True),
-    # after the plan is carried out: the quotients that are computed again are there only then
+    # after the plan is carried out: the quotients that are recomputed are there only then
     Pass("reverse.peepholes.reciprocals", PassStage.PAIR, _share_reciprocals, stages.may_gather, changes=True),
     # before additions are gathered: an element that is cleared and added to is none that is gathered
     Pass("reverse.stored_once", PassStage.PAIR, _store_once, applies=stages.may_gather, changes=True),

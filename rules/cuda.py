@@ -27,7 +27,7 @@ A number from a device function with a user's rule, whose functions are compiled
     double @irad.cuda.ruled.2.f64…(double %own, double %made, ptr %reverse, ptr %forward, %x0, %x1, %tape…)
 
 `own` is the value of the function, `made` that of its augmented primal, which also makes the tape: these values are
-saved or computed again like any others. No derivative flows through them; `settle` says so before a kernel is
+saved or recomputed like any others. No derivative flows through them; `settle` says so before a kernel is
 differentiated. The functions, null where there is none, are
 
     {cotangents of the floats} reverse(cotangent, x…, tape…)        {value, tangent} forward(x…, tangents of the floats)

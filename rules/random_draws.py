@@ -77,7 +77,7 @@ def _refuse(what: Mapping[int, str], remedy: str, context: Context, call: CallSi
     for position, text in what.items():
         if context.is_active(call.arguments[position]):
             reason = "the derivative of a draw is that of its quantile, for which there is no formula here"
-            raise UnsupportedError(f"irad knows no derivative of {text}", remedy, reason)
+            raise UnsupportedError(f"irad has no derivative of {text}", remedy, reason)
     return ()
 
 

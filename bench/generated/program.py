@@ -94,7 +94,7 @@ class Program:
         return found
 
     def case(self) -> Case:
-        """The program as a case of the harness, which has no adjoint by hand."""
+        """The program as a case of the harness, which has no hand-written adjoint."""
         given = self.name, self.drawn.title, self.primal, self.oracle, self.arguments, self.argnums
         return Case(*given, flops=self.flops, source=self.c, error=self.error)
 

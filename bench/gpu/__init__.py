@@ -1,1 +1,1 @@
-"""Derivatives of CUDA kernels against reverse kernels written by hand; ``python -m bench.gpu``."""
+"""Derivatives of CUDA kernels against hand-written reverse kernels; ``python -m bench.gpu``."""

@@ -1,4 +1,4 @@
-"""``python -m bench.gpu``: time irad's derivatives of kernels against reverse kernels written by hand."""
+"""``python -m bench.gpu``: time irad's derivatives of kernels against hand-written reverse kernels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Irad's time over that of the kernel written by hand."""
+        """Irad's time over that of the hand-written kernel."""
         return self.times["irad"].median / self.times["hand"].median
 
 
@@ -90,7 +90,7 @@ def bandwidth_of(place: Place, clock: Clock, size: int) -> float:
 @click.option("--executor", is_flag=True, help="On the CPU; the times mean nothing.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
 def main(names: tuple[str, ...], rounds: int, small: bool, executor: bool, output: Path | None) -> None:
-    """Time primal, derivative by hand and derivative by irad on a GPU. Without CASE all are measured."""
+    """Time primal, hand-written derivative and derivative by irad on a GPU. Without CASE all are measured."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         raise click.BadParameter(f"no case {unknown[0]!r}; there are {', '.join(BY_NAME)}", param_hint="CASE")

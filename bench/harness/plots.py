@@ -84,7 +84,7 @@ def draw_overview(report: dict[str, Any], file: Path) -> None:
         axes.minorticks_off()
         axes.set_yticks(range(len(order)), [tools[name] for name in order])
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_xlabel("time of value and gradient over that of an adjoint by hand; left is faster", fontsize=9)
+        axes.set_xlabel("time of value and gradient over that of a hand-written adjoint; left is faster", fontsize=9)
         figure.savefig(file, metadata={"Date": None})
         plt.close(figure)
 
@@ -113,7 +113,7 @@ def _ratios(report: dict[str, Any]) -> Any:
     axes.set_yticks(range(len(cases)), [case["name"] for case in cases])
     axes.invert_yaxis()
     axes.grid(color="#dddddd", zorder=0)
-    axes.set_xlabel("time over that of the adjoint by hand (CPU time, one thread); left is faster")
+    axes.set_xlabel("time over that of the hand-written adjoint (CPU time, one thread); left is faster")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
@@ -145,7 +145,7 @@ def _scaling(report: dict[str, Any]) -> Any:
     pairs = [pair for panel in panels.flat for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
     labels = {label: line for line, label in pairs}
     figure.legend(labels.values(), labels.keys(), loc="upper center", ncols=7, frameon=False, bbox_to_anchor=(0.5, 1.0))
-    figure.supylabel("time over that of the adjoint by hand", fontsize=9)
+    figure.supylabel("time over that of the hand-written adjoint", fontsize=9)
     figure.tight_layout(rect=(0.0, 0.0, 1.0, 0.96 if rows > 1 else 0.85))
     return figure
 

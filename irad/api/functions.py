@@ -106,7 +106,7 @@ def _is(value: Any, module: str, name: str) -> bool:
 _T = TypeVar("_T")
 
 _lock = RLock()
-# Kept on the functions themselves: the values refer to them, so a separate table would keep both alive for ever.
+# Kept on the functions themselves: the values refer to them, so a separate table would keep both alive forever.
 _COMPILED = "_irad_compiled"
 _CHECKED = "checked"  # not the dispatcher itself: it would keep itself alive
 _MEMO = "_irad_derivatives"

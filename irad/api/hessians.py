@@ -373,7 +373,7 @@ def _products_into(
         pushed = _pushforward_of_gradient(plain, wanted.positions, call.has_aux, arithmetic)
 
         def repeats(given: tuple[Type, ...]) -> bool:
-            from irad.frontend.derivation import derivation_of  # the engine: a product from the disk does without
+            from irad.frontend.derivation import derivation_of  # the engine: a product from disk does without
 
             out, _, *arguments = given
             gradient = out.types[1] if key == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out

@@ -584,7 +584,7 @@ def _speculating(plain: Any, task: Task, names: Sequence[str], certain: Definiti
     task = replace(task, options=replace(task.options, zero_times_infinity="nan"))
 
     def repeats(given: tuple[Type, ...]) -> bool:
-        from irad.frontend.derivation import derivation_of  # the engine: a derivative from the disk does without
+        from irad.frontend.derivation import derivation_of  # the engine: a derivative from disk does without
 
         return derivation_of(plain, given[: len(names)], task).may_have_zeros_that_are_not_strong
 

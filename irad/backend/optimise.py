@@ -134,7 +134,7 @@ def _run_pipeline(module: Any, builder: Any) -> None:
 def _unroll_short_loops(module: Any, toolchain: Toolchain) -> None:
     """Loops of a few iterations, whose number is known, become straight code if that stays small.
 
-    A loop of unknown form needs a record per iteration, straight code only what it cannot compute again: of `x**2` of
+    A loop of unknown form needs a record per iteration, straight code only what it cannot recompute: of `x**2` of
     an array Numba makes a loop over the bits of the exponent. LLVM decides by its own measure of size; of its pipelines
     this is the one that unrolls such loops and no others.
     """
@@ -221,7 +221,7 @@ def _mark_cold(module: Any, symbols: Collection[str]) -> Any:
 
 
 def _rotate_loops(module: Any, builder: Any) -> None:
-    """Rotated loops first: else LLVM moves code out of Numba's loops of one turn and forgets its source lines."""
+    """Rotated loops first: otherwise LLVM moves code out of Numba's one-turn loops and drops its source lines."""
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_loop_rotate_pass()
     pipeline.run(module, builder)

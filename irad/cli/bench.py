@@ -56,8 +56,8 @@ def bench(
 ) -> None:
     """Measure the cost of a function's gradient, next to the function and a hand-written gradient.
 
-    The gradient is checked first: with finite differences, with forward mode, and with the gradient by hand. Times are
-    CPU times of the calling thread; the functions take turns. Leave the machine alone meanwhile.
+    The gradient is checked first: with finite differences, with forward mode, and with the hand-written gradient. Times
+    are CPU times of the calling thread; the functions take turns. Leave the machine alone meanwhile.
     """
     from irad.benchmark.compare import changes, figures_of, spread_of
     from irad.benchmark.measure import measure  # this and the next load Numba

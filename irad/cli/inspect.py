@@ -75,7 +75,7 @@ def inspect(
     color: bool | None,
     pager: bool,
 ) -> None:
-    """Show what irad makes of a function, stage by stage, and why.
+    """Show how irad transforms a function, stage by stage, and why.
 
     Without --stage, --diff, --explain, --json and --html an overview is shown: the source with what is active and saved
     on each line, and the tape. With --args the derivative is called once, on copies of the arguments, to measure the

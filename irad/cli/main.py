@@ -16,7 +16,7 @@ import irad
 from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
-    "bench": ("irad.cli.bench", "Measure what a gradient costs, beside the function and a gradient by hand."),
+    "bench": ("irad.cli.bench", "Measure what a gradient costs, beside the function and a hand-written gradient."),
     "check": (
         "irad.cli.check",
         "List everything that cannot be differentiated; verify the gradient; find inputs where it would break.",

@@ -42,7 +42,7 @@ In forward mode (__irad_fwddiff), where the tangent of the result is returned:
   enzyme_primal_return  before any argument: return the value, followed by its tangent
 
 \b
-A derivative written by hand:
+A hand-written derivative:
   f_augmented takes what f takes, with the shadow after each pointer, and returns the tape, if there is one, and
   what f returns; f_reverse takes the same, the cotangent of the result if f returns a number, and the tape, adds to
   the shadows and returns the derivatives with respect to the numbers. Mark f noinline, or define it in another file.

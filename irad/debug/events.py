@@ -166,7 +166,7 @@ class Event:
         loops: iteration numbers of the loops around it, outermost first.
         callers: the calls that led there, innermost first.
         mark: payload of a NaN that began here.
-        where: whose it is, where many run the same code.
+        where: the thread or lane, if many run the same code.
     """
 
     watched: Watched
@@ -198,7 +198,7 @@ class Record:
         inputs: NaNs and infinities in arguments before the call, by name.
         events: in the order of time.
         told: number of NaNs, infinities and ties reported by each place.
-        where: says of the address of an arena whose it is, where many run the same code.
+        where: gives the thread or lane of an arena's address, if many run the same code.
     """
 
     watched: Watched | None

@@ -413,7 +413,7 @@ def is_zero(value: Value) -> bool:
 
 # Gives the reverse sweep what it needs of the forward sweep, as `irad.passes.plan.materialise` does, but with names.
 #
-# A saved value stays a placeholder, an affine variable too; any other value is computed again from these.
+# A saved value stays a placeholder, an affine variable too; any other value is recomputed from these.
 
 
 def replace_needs(captured: GeneratedPair, reads: Reads) -> None:

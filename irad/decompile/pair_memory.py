@@ -45,7 +45,7 @@ class Reads:
         saved: values of the forward sweep.
         affine: affine variables.
         numbers: of each loop, the number of the iteration that is being reversed, a phi.
-        recomputed: values of the reverse sweep that are values of the forward sweep, computed again.
+        recomputed: values of the reverse sweep that are values of the forward sweep, recomputed.
         cotangents: values of the reverse sweep that are the cotangent of a primal value.
     """
 

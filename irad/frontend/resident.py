@@ -62,7 +62,7 @@ def _prepare(names: Sequence[str]) -> None:
 
 def _built(names: Sequence[str]) -> Any:
     """A library with the code of some functions."""
-    from irad.frontend.numba.library import build_support  # what compiles: code from the disk does without
+    from irad.frontend.numba.library import build_support  # what compiles: code from disk does without
 
     whole = support.support()
     texts = [each.exported if name in names else each.for_callers for name, each in whole.reached(names).items()]

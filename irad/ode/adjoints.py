@@ -1,7 +1,7 @@
 """The reverse of an integration, step by step, with checkpoints: the derivative of what was computed.
 
 The augmented primal keeps where steps end, and no states. The reverse goes back from the last step: the state before it
-is computed again from a snapshot, the step is pulled back, and what was read in it joins on the way. The first snapshot
+is recomputed from a snapshot, the step is pulled back, and what was read in it joins on the way. The first snapshot
 is the beginning, the others are taken on the way to the last step.
 """
 

@@ -104,7 +104,7 @@ def solve(
         terminal: which event ends the integration; 0 if none does.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
-        snapshots: the most states that reverse mode holds. The others are computed again. A literal.
+        snapshots: the most states that reverse mode holds. The others are recomputed. A literal.
 
     Returns:
         The solution; see `Solution`.

@@ -1,4 +1,4 @@
-"""Declarations of a module about its functions: which carry no derivative, and which have a derivative written by hand.
+"""Declarations of a module about its functions: which carry no derivative, and which have a hand-written derivative.
 
     __attribute__((annotate("enzyme_inactive"))) void log_it(double);
     void *__enzyme_inactivefn[] = {(void *)log_it};
@@ -200,7 +200,7 @@ def _check_results(primal: Function, augmented: Function, reverse: Function, tap
         )
 
 
-# Derivatives written by hand, in the shape in which the engine calls pairs.
+# Hand-written derivatives, in the shape in which the engine calls pairs.
 #
 #     double @f.irad1.augmented(ptr frame, ptr arena, double x)     calls f_augmented, keeps x and the tape in the frame
 #     void @f.irad1.reverse(ptr frame, ptr arena, double ct, ptr x_bar)     calls f_reverse, stores what it returns

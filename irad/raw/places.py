@@ -61,7 +61,7 @@ def name_places(error: IradError, module: Module, primal: str | None = None, *, 
         error: with its instruction, of this module or of one made from it.
         module: the module.
         primal: the function that is differentiated.
-        is_forward: whether it is in forward mode, for which derivatives by hand are of no use.
+        is_forward: whether it is in forward mode, for which hand-written derivatives are of no use.
     """
     if isinstance(error, UnsupportedProgram):
         error.is_cut = False  # nothing else would show the rest

@@ -107,7 +107,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
 # Meaning A line's share is of the time of the derivative's machine code: both sweeps, shadows, memory of the tape.
 #         Passing arguments from Python does not count. What belongs to no line, such as clearing shadows, is in the
 #         total only, so the shares of all lines may add up to less than one. What a line calls is its own time, unless
-#         it is shown in the source itself. Where LLVM has merged or moved instructions, it says whose they are.
+#         it is shown in the source itself. For merged or moved instructions, LLVM decides the line.
 # Limit   Threads of parallel loops write to the same word: the sample finds the line of one of them.
 
 _SECONDS = 1.0

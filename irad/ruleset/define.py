@@ -59,7 +59,7 @@ def elementwise(
     if len(partials) != arity or len(domains) != arity:
         found = f"{len(partials)} partial derivatives" if several else "one partial derivative"
         raise RuleError(
-            f"the rule of {name!r} takes {arity} arguments but gives {found} and {len(domains)} domains",
+            f"the rule for {name!r} takes {arity} arguments but gives {found} and {len(domains)} domains",
             "let the formula return a tuple, an expression or None for each argument; its last parameter is the result",
             "a rule has a partial derivative and a domain for each argument",
         )
@@ -67,7 +67,7 @@ def elementwise(
     active = {"y", *(symbol.name for symbol, each in zip(symbols, expressions, strict=True) if each is not None)}
     if not kinks and any(each is not None and _has_constant_point(each, active) for each in expressions):
         raise RuleError(
-            f"the rule of {name!r} sets a partial derivative to a constant at a point: where(equal(…), constant, …)",
+            f"the rule for {name!r} sets a partial derivative to a constant at a point: where(equal(…), constant, …)",
             "(a) write a branch there whose derivatives are right, too: where(x * x < 0.01, power series, …);"
             " or (b) say under kinks= that the function is not smooth there, and what the derivative counts as",
             "the second derivative is that of the branch, and that of a constant is zero",

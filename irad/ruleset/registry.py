@@ -147,13 +147,13 @@ def describe(rule: Rule) -> str:
     """A rule in a few words, for messages."""
     match rule:
         case Elementwise(name=name):
-            return f"the elementwise rule of '{name}'"
+            return f"the elementwise rule for '{name}'"
         case Inactive(symbols=symbols):
             return f"the declaration of {_listed(symbols)} as inactive"
         case CallRule(symbols=symbols):
-            return f"the call rule of {_listed(symbols)}"
+            return f"the call rule for {_listed(symbols)}"
         case PairRule(name=name) | ConstantParameters(name=name):
-            return f"the rule of '{name}'"
+            return f"the rule for '{name}'"
 
 
 def _listed(symbols: tuple[str, ...]) -> str:

@@ -68,7 +68,7 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
     rule = "give the function that does this a rule: irad.rules.easy_rule"
     if unit.program.request.has_types and isinstance(inst, ir.Store) and not _is_followed(unit, inst.operands[1]):
         return UnsupportedError(
-            "irad cannot tell whether an active number is manipulated bit by bit, as an integer, here",
+            "irad cannot tell whether an active number is manipulated as an integer here, bit by bit",
             "(a) if a recursive function changes integers in nodes, traverse the nodes in a loop, with a list as the "
             "stack, (b) use floating-point operations or (c) {rule}",
             "the memory may also hold floats, at positions that irad does not know",

@@ -457,7 +457,7 @@ def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError |
         if unit.activity.is_active(call.arguments[index]):
             name = python_name(call.callee.name or rule.name)
             return NoRuleError(
-                f"irad knows no derivative of {name} with respect to its {_ordinal(index)} argument",
+                f"irad has no derivative of {name} with respect to its {_ordinal(index)} argument",
                 "(a) keep that argument constant: do not differentiate with respect to what it is computed from or "
                 "(b) write a rule for the function: irad.rules.easy_rule",
                 "there is no usable formula for it, as for most orders and shape parameters",

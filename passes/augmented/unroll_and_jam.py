@@ -40,7 +40,7 @@ from irad.records import dataclass
 # Output  `Lockstep`: a loop around innermost loops, which of its instructions differ between iterations.
 # Method  All iterations take the same way: their number is known before the loop, and branches, also those that end the
 #         loops inside, do not depend on the iteration. What iterations would access in another order than before is
-#         told apart by its objects, or by subscripts. A number that one iteration hands on to the next is used in the
+#         told apart by its objects, or by subscripts. A number that one iteration passes on to the next is used in the
 #         block in which it is made.
 # Limit   loops around innermost loops that are left at their end, after as many iterations in each one of the outer
 # loop.

@@ -353,7 +353,7 @@ class _Watch:
                     user.set_operand(index, checked)
 
     def kind_of(self, inst: Instruction) -> MarkKind:
-        """Kind of a result: of the primal, which the reverse sweep may compute again, or a derivative."""
+        """Kind of a result: of the primal, which the reverse sweep may recompute, or a derivative."""
         if self.augmented.program.request.mode.is_forward:
             return MarkKind.VALUE if self.is_primal(inst) else MarkKind.TANGENT
         if self.function is self.augmented.function:

@@ -40,7 +40,7 @@ class MemoryTypes:
 
     Attributes:
         floats: the float types an object's bytes are read or written as.
-        layouts: the byte pattern of an object, where the request states it or a copy hands it on.
+        layouts: the byte pattern of an object, where the request states it or a copy passes it on.
         holds_pointers: objects in which pointers are stored, as a mask.
         accesses: the types with which an object is accessed at a byte offset, where offsets are constant.
         spread: where objects are accessed as floats at offsets that are not constant, by object.

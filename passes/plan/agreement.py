@@ -62,7 +62,7 @@ def is_rounded_freely(inst: ir.Instruction) -> bool:
             | ir.IndirectBr() | ir.Unreachable() | ir.Resume() | ir.LandingPad() | ir.ExceptionPad()
             | ir.ExceptionTerminator()
         ):  # fmt: skip
-            return False  # they move floats, or are never computed again
+            return False  # they move floats, or are never recomputed
         case _:
             assert_never(shape)
 
@@ -97,25 +97,25 @@ def _stem(call: ir.CallSite) -> str:
     return stem_of_symbol(callee.name)
 
 
-# Pinned values: what the reverse sweep has from the forward sweep or from the tape, but never computes again.
+# Pinned values: what the reverse sweep has from the forward sweep or from the tape, but never recomputes.
 #
-# Input   what could be computed again, and from what; the values that the reverse sweep itself makes decisions with.
+# Input   what could be recomputed, and from what; the values that the reverse sweep itself makes decisions with.
 # Output  `Pinned`, asked by `irad.passes.plan.rematerialisation`.
-# Method  a value that is computed again is *loose* if its operation is rounded freely, or one of its floating-point
+# Method  a value that is recomputed is *loose* if its operation is rounded freely, or one of its floating-point
 #         operands is loose. A decision that would be made from loose numbers is pinned: so it is saved, and whatever
-#         follows from it (an index, an address, a trip count, what is loaded there) is computed again from what was
+#         follows from it (an index, an address, a trip count, what is loaded there) is recomputed from what was
 #         saved. Integers, booleans and addresses are therefore never loose, nor is what memory holds.
 # Limit   a number that is saved for another reason counts as loose until it is known to be: then the decision is saved
 #         as well, which takes its bytes and is never wrong.
 #
 #     %q = fdiv fast double %x, %h              loose
 #     %k = fptosi double %q to i64              pinned
-#     %p = getelementptr double, ptr %a, i64 %k computed again from the saved %k
+#     %p = getelementptr double, ptr %a, i64 %k recomputed from the saved %k
 
 
 @dataclass(eq=False, slots=True)
 class Pinned:
-    """Tells which values must not be computed again.
+    """Tells which values must not be recomputed.
 
     Attributes:
         again: operands from which a value could be recomputed; None if it could not.
@@ -135,7 +135,7 @@ class Pinned:
         )
 
     def _may_differ(self, value: Instruction, operands: Sequence[Value] | None) -> bool:
-        """True if a value that is computed again from these may be another number."""
+        """True if a value that is recomputed from these may be another number."""
         if operands is None:
             return False
         return is_rounded_freely(value) or any(self._is_loose(v) for v in operands if holds_floats(v.type))
@@ -194,14 +194,14 @@ def check_agreement(augmented: Function, reverse: Function) -> None:
             continue  # a call for a cotangent
         if found is not None:
             raise InternalError(
-                f"in @{reverse.name}, {describe(inst)} decides something by {describe(found)}, which is computed again "
+                f"in @{reverse.name}, {describe(inst)} decides something by {describe(found)}, which is recomputed "
                 "and may be rounded differently from the one in the forward sweep"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class _Origins:
-    """Distinguishes code that is computed again from code of adjoints."""
+    """Distinguishes code that is recomputed from code of adjoints."""
 
     augmented: Function
 

@@ -139,7 +139,7 @@ class Rematerialisation:
 
     def operands(self, value: Value) -> list[Value] | None:
         """Operands from which a value is recomputed; None when it cannot be, must not be, or is not worth it."""
-        # A float computed again may be rounded differently: a decision or an index made of it would differ from the
+        # A recomputed float may be rounded differently: a decision or an index made of it would differ from the
         # forward sweep's, and reach another element or unwind another number of iterations.
         return None if self._pinned.is_pinned(value) else self._again(value)
 
@@ -202,7 +202,7 @@ class Rematerialisation:
         return loop.depth if loop is not None else 0
 
     def obstacle(self, value: Value) -> str:
-        """In words: why a value whose `operands` are None is not computed again."""
+        """In words: why a value whose `operands` are None is not recomputed."""
         if self._pinned.is_pinned(value):
             return self._why_pinned(value)
         match value:

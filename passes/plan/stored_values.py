@@ -3,11 +3,11 @@
 Input   a forward sweep, what is overwritten before the reverse sweep.
 Output  `StoredPlace`s, by the values of the forward sweep that lie there.
 Method  a value that is stored in the block that computes it lies where the store has put it, if nothing is written
-        there later. A value that a loop hands on to its next iteration is there what the iteration before has stored,
+        there later. A value that a loop passes on to its next iteration is there what the iteration before has stored,
         one step back. In the first iteration that has to be where the value which the loop begins with was stored, or
         loaded from. LLVM makes such phis of loads of what the iteration before has stored.
-        The address is computed again from what is known before the value: nothing would ever be computed from itself.
-Limit   values that take longer to compute again than to load: results of calls, divisions, phis. Constant steps.
+        The address is recomputed from what is known before the value: nothing would ever be computed from itself.
+Limit   values that take longer to recompute than to load: results of calls, divisions, phis. Constant steps.
 
     loop:
       %s = phi double [ %s0, %before ], [ %t, %loop ]      8 bytes in front of %p; %s0 was loaded from %a

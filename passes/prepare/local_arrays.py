@@ -363,7 +363,7 @@ def _live_in(value: Instruction, cfg: ControlFlow, users: Iterable[Instruction] 
 
 
 def _is_live_at(value: Instruction, place: Instruction, cfg: ControlFlow) -> bool:
-    """True if a value that was computed before a place may be used after it, without being computed again."""
+    """True if a value that was computed before a place may be used after it, without being recomputed."""
     defined_in, block = value.block, place.block
     assert defined_in is not None
     assert block is not None

@@ -229,7 +229,7 @@ def _vector_lengths(function: Function, nest: LoopNest, host: ReferenceCounts) -
 
 
 def _places_of(call: Call, size: int, nest: LoopNest, host: ReferenceCounts) -> Iterator[int | _Place]:
-    """The elements, of ``size`` bytes, of an allocated array that are accessed in loops; others may hand it on."""
+    """The elements, of ``size`` bytes, of an allocated array that are accessed in loops; others may pass it on."""
     for field in call.users:
         for data in field.users if isinstance(field, GetElementPtr) and constant_offset(field) == host.data else ():
             for user in data.users:

@@ -2,7 +2,7 @@
 
 Input   a reverse sweep in which the plan has been carried out, loops without a second version.
 Output  the same function.
-Method  A reversed loop counts down. If its iterations hand on nothing but sums, and what one writes no other accesses
+Method  A reversed loop counts down. If its iterations pass on nothing but sums, and what one writes no other accesses
         but to add to it, the number of an iteration is taken from the other end.
 Why     Of what is loaded downwards, LLVM turns each vector around.
 

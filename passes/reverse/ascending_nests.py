@@ -3,7 +3,7 @@
 Input   a reverse sweep in which the plan has been carried out: `find_nests` before additions are gathered, `turn_nests`
         when it is known which innermost loops run upwards.
 Output  the same function.
-Method  A reversed loop counts down. Its iterations commute if they hand on nothing but sums, and what one loads, clears
+Method  A reversed loop counts down. Its iterations commute if they pass on nothing but sums, and what one loads, clears
         or stores no other accesses. Additions to shadows commute. Where addresses have to be compared, code in front
         of the loop does so, once for all of its iterations, and decides which way they go.
 Why     Rows that are visited one before the other, each of them upwards, surprise the processor, which does not fetch

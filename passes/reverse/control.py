@@ -258,7 +258,7 @@ class Control:
     def decision(self, block: Block, predecessors: Sequence[Block]) -> tuple[Value, bool] | None:
         """The condition that decides which of two predecessors a block is entered from, and whether it is the second.
 
-        It may be computed again, which is made use of where all iterations of a loop decide alike, and where a loop
+        It may be recomputed, which is made use of where all iterations of a loop decide alike, and where a loop
         must not save anything in its iterations.
         """
         unit = self.sweep.augmented.unit

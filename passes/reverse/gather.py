@@ -2,7 +2,7 @@
 
 Input   a reverse sweep in which the plan has been carried out.
 Output  the same function, with a second version of such loops (`increments` says which).
-Method  the last iteration that adds to an element adds all; what those before it add is handed on. What all add to one
+Method  the last iteration that adds to an element adds all; what those before it add is passed on. What all add to one
         element is a sum. Where iterations are independent (`neighbours`) they run upwards, marked so. A check in
         front of the loop chooses the version. If the first iteration to run accesses other places than the rest,
         as at a periodic border, it runs as it was, and the check comes after it; so does the last one, after them.
@@ -347,7 +347,7 @@ class _Gathering:
         return build.select(build.icmp("uge", turn, const_int(types.I64, lag)), amount, empty(amount.type))
 
     def _close(self, build: Builder, turn: Phi, span: Value, end: Block, totals: dict[Neighbours, Value]) -> None:
-        """Ends the loop, and hands on."""
+        """Ends the loop, and passes on."""
         loop, latch = build.block, self._block("gathering.back")
         following = build.add(turn, _ONE, ("nuw", "nsw"))
         build.cond_br(build.icmp("eq", turn, span), end, latch)

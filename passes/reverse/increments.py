@@ -295,7 +295,7 @@ class _Search:
         return self.describes() and self._meet(self.found.additions) and self._finds_checks()
 
     def describes(self) -> bool:
-        """Finds the additions, and whether order matters; False for loops that do or hand on more."""
+        """Finds the additions, and whether order matters; False for loops that do or pass on more."""
         found = self.found
         additions = tuple(self._additions())
         if len(additions) > _MOST_ADDITIONS or not self._stays_inside() or not self._is_pure():

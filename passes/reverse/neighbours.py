@@ -22,7 +22,7 @@ from irad.passes.reverse.increments import Addition, Candidate, Place, may_touch
 from irad.passes.reverse.sweep import Sweep
 from irad.records import dataclass
 
-# Each stride between two additions is a number that the loop hands on in a register.
+# Each stride between two additions is a number that the loop passes on in a register.
 _MOST_APART: Final = 8
 """The most strides between neighbours."""
 _MOST_CHECKS: Final = 48

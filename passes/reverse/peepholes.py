@@ -56,7 +56,7 @@ def _simplify(inst: Instruction, *, as_branch: bool) -> None:
             inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind != "prof"}
 
 
-# Shared reciprocals: a quotient that the reverse sweep computes again is a product with a reciprocal that it has.
+# Shared reciprocals: a quotient that the reverse sweep recomputes is a product with a reciprocal that it has.
 #
 # Input   a reverse sweep whose needs have been met.
 # Output  the same function.

@@ -347,7 +347,7 @@ def test_a_misfit_in_the_inner_call_is_raised():
     with pytest.raises(irad.SignatureError, match="different shape"):
         irad.grad(wrong)(X.copy(), np.ones(2))
 
-    # what LLVM made of the code that raises, for the calls in that derivative, is not taken for what others call
+    # code that raises, optimised by LLVM for the calls in that derivative, is not used for other calls
     _, pullback = irad.vjp(njit(lambda x: x * 2.0), X)
     with pytest.raises(irad.SignatureError, match=r"\(2,\), not \(4,\)"):
         pullback(np.ones(2))

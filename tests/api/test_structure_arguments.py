@@ -202,7 +202,7 @@ def test_errors_name_the_part() -> None:
         pullback({"a": (1.0,), "b": np.ones(2)})
     endless: dict[str, Any] = {"x": 1.0}
     endless["self"] = endless
-    with pytest.raises(irad.SignatureError, match="holds itself"):
+    with pytest.raises(irad.SignatureError, match="contains itself"):
         square(endless)
     function = irad.jit(lambda p: p["n"])
     with pytest.raises(Exception, match="pyobject"):

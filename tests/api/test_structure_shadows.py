@@ -89,7 +89,7 @@ def test_several_directions() -> None:
     shadows = data.make_zero(model()), data.make_zero(model())
     irad.autodiff(Reverse, loss, BatchDuplicated(model(), shadows), Const(2.0), seed=(1.0, -2.0))
     assert [data.to_vec(s).tolist() for s in shadows] == [EXPECTED.tolist(), (-2.0 * EXPECTED).tolist()]
-    with pytest.raises(irad.SignatureError, match="the shadow of params is another shadow, too"):
+    with pytest.raises(irad.SignatureError, match="the shadow of params is also the shadow of another part"):
         irad.autodiff(Reverse, loss, BatchDuplicated(model(), (shadows[0],) * 2), Const(2.0), seed=(1.0, 1.0))
 
 
@@ -142,7 +142,10 @@ MISFITS = [
     (lambda p: _changed(bias="none"), r"params\['layers'\]\[1\].bias is a str, the argument a float"),
     (lambda p: _with_layers(Layer(np.zeros(2), 0.0)), r"params\['layers'\] is a list of 1, the argument a list of 2"),
     (lambda p: _without("scale"), "params is a dict with the keys 'layers', 'steps', 'none', the argument"),
-    (lambda p: _with_layers(*[Layer(np.zeros(2), 0.0)] * 2), r"params\['layers'\]\[1\] is another shadow, too|shape"),
+    (
+        lambda p: _with_layers(*[Layer(np.zeros(2), 0.0)] * 2),
+        r"params\['layers'\]\[1\] is also the shadow of another part|shape",
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The machine that code is made for is named in few places, and handed on from there."""
+"""The machine that code is made for is named in few places, and passed on from there."""
 
 from __future__ import annotations
 

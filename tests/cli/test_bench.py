@@ -136,7 +136,10 @@ def test_what_counts_as_worse():
 
 @pytest.mark.parametrize(
     ("hand", "said"),
-    [("wrong", "from what the gradient by hand returns"), ("only_gradient", "200 numbers in place of the value and")],
+    [
+        ("wrong", "from what the hand-written gradient returns"),
+        ("only_gradient", "200 numbers instead of the value and"),
+    ],
 )
 def test_a_wrong_gradient_is_not_timed(model: Path, hand: str, said: str):
     done = called(f"{model}:loss", *POINT, "--wrt", "x", "--hand", f"{model}:{hand}")

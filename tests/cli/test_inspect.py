@@ -267,7 +267,7 @@ def test_modules_are_found_here(model: str, monkeypatch: pytest.MonkeyPatch):
         ("{model}:loss", (*SIGNATURE, "--diff", "plan", "tape", "--json"), 2, "--diff goes with neither"),
         ("{model}:loss", (*SIGNATURE, "--explain", "999"), 1, "line 999 is not in loss"),
         ("{model}:loss", (*SIGNATURE, "--explain", "q"), 1, "'q' is not a line, value or variable of loss"),
-        ("{model}:gradient", (*SIGNATURE, "--wrt", "x"), 1, "is made already"),
+        ("{model}:gradient", (*SIGNATURE, "--wrt", "x"), 1, "is already created"),
         ("{model}:loss", (*SIGNATURE, "-o", "no/such/folder/file"), 2, "no/such/folder"),
     ],
 )

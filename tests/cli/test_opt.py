@@ -15,7 +15,7 @@ from irad.cli import main
 from irad.options import Options
 from irad.raw.differentiate import Differentiated, differentiate
 
-# What clang makes of  double f(double x) { return x * x; }  double df(double x) { return __irad_autodiff(f, x); }
+# The output of clang for  double f(double x) { return x * x; }  double df(double x) { return __irad_autodiff(f, x); }
 MODULE = """\
 declare double @__irad_autodiff(ptr, ...)
 

@@ -96,7 +96,7 @@ def test_a_shadow_of_another_shape():
     def f(a, k):
         return scale(a, k).sum()
 
-    with pytest.raises(RuleError, match=r"whose shape differs from its array: \(7,\), not \(2,\)"):
+    with pytest.raises(RuleError, match=r"whose shape differs from that of its array: \(7,\), not \(2,\)"):
         irad.grad(f)(np.array([1.0, 2.0]), 3.0)
 
 

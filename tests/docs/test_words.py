@@ -27,7 +27,7 @@ WORDS = {
     r"(?:leads?|led|leading) to": "points to",
     r"leads? (?:into|anywhere|elsewhere|nowhere)": "points",
     r"on the disk": "on disk",
-    r"(?:can|could) be had": "is available",
+    r"(?:can|could|cannot|to) be had": "is available",
     r"takes? it that": "assumes that",
     r"so many": "the number, or 'n of them'",
     r"likewise": "also, too, in the same way",
@@ -36,6 +36,13 @@ WORDS = {
     r"(?:derivatives?|gradients?|partials?) by [a-z]": "with respect to",
     r"(?<!there\s)(?:is|are|was|were) no (?!(?:longer|more|less|later|better|other)\b)\w+": "is not a",
     r"in whole(?! \w+s\b)": "in full",
+    r"for ever": "forever",
+    r"(?:computed?|computes|computing) again": "recomputed",
+    r"hand(?:s|ed|ing)? (?:it |them )?on(?! the)": "passes on",
+    r"and forgets?": "and drops, discards",
+    r"whose (?:it is|they are)": "the owner, the name",
+    r"what \w+ (?:makes?|made) of": "the result, the code of",
+    r"knows? no\b(?! longer)": "has no, does not know",
 }
 OPENINGS = {
     r"The same[,. ]": "say what it does, without the neighbour",

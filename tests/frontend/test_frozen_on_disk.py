@@ -1,4 +1,4 @@
-"""Machine code that Numba loads from the disk is taken for the program that it was made from, and for no other."""
+"""Machine code that Numba loads from disk is taken for the program that it was made from, and for no other."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def of_pole(p):
 
 
 def test_what_is_not_precise_enough_is_told():
-    with pytest.warns(irad.IntegrationWarning, match="not as precise") as warned:
+    with pytest.warns(irad.IntegrationWarning, match="less precise") as warned:
         quad(singular, 0.0, 1.0, (2, 0.5))
     assert warned[0].filename == __file__
     with pytest.raises(ValueError, match="an integral is less precise"):

@@ -227,7 +227,7 @@ def test_errors_of_the_function_come_out():
 def test_shapes_that_the_user_states():
     @njit
     def first(x, count):
-        while count < 0:  # runs for ever on what is not positive
+        while count < 0:  # runs forever on what is not positive
             count -= 0
         return x[:3] * count, (x[:1],)
 

@@ -332,7 +332,7 @@ def test_compiled_with_shapes_that_the_user_states():
 
     @njit
     def f(x, n):
-        while n != 7:  # runs for ever on ones
+        while n != 7:  # runs forever on ones
             n += 0
         return np.outer(x, x), n
 

@@ -1,4 +1,4 @@
-"""Derivatives inside kernels of loops as long as an array: iterations are computed again, and nothing is saved."""
+"""Derivatives inside kernels of loops as long as an array: iterations are recomputed, and nothing is saved."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ NOBODY = MPI.PROC_NULL
 
 @njit
 def ring(x):
-    """Even ranks send first, so that nobody waits for ever; a rank that is alone sends by the way."""
+    """Even ranks send first, so that nobody waits forever; a rank that is alone sends by the way."""
     rank, size = mpi.rank(), mpi.size()
     received = np.empty_like(x)
     if size == 1:

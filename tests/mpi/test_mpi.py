@@ -85,7 +85,7 @@ def test_what_is_refused(run: Run):
 
 
 def test_a_rank_that_raises_ends_the_others(run: Run):
-    """mpi4py's own way: without it the other ranks would wait for ever, as they would without derivatives."""
+    """mpi4py's own way: without it the other ranks would wait forever, as they would without derivatives."""
     done = run(2, "-m", "mpi4py", "-m", "tests.mpi.raising", limit=120)
     assert done.returncode != 0
     assert "this rank has no data" in done.stderr

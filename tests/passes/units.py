@@ -207,7 +207,7 @@ def running(
         text: the module.
         kinds: as in `request_of`.
         memory: as in `request_of`.
-        limit: larger pieces of memory cannot be had.
+        limit: larger pieces of memory are not available.
         derivative: compiled in place of that of ``text``.
         options: of the request.
     """

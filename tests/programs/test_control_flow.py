@@ -1,6 +1,6 @@
 """Branches, loops of every kind, early ways out.
 
-PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+PYTEST_DONT_REWRITE: Numba cannot compile assert statements rewritten by pytest.
 """
 
 from __future__ import annotations

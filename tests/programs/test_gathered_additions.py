@@ -309,7 +309,7 @@ def ring_to_the_left(x, y):
 
 @njit(error_model="numpy")
 def ring_with_a_state(x, y):
-    """What is handed on from one iteration to the next keeps them in order."""
+    """What is passed on from one iteration to the next keeps them in order."""
     n = x.size
     state = total = 0.0
     for i in range(n):

@@ -89,7 +89,7 @@ def yields_in_nested_loops(x, count):
 @njit
 def two_generators_at_once(x, count):
     total = 0.0
-    for a, b in zip(nested(x, count), conditional(x)):  # noqa: B905 (Numba knows no strict)
+    for a, b in zip(nested(x, count), conditional(x)):  # noqa: B905 (Numba does not support strict)
         total += a * b
     return total
 

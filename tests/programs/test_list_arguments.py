@@ -1,4 +1,4 @@
-"""Lists of numbers as differentiated arguments: read, written, grown, shrunk, copied, handed on."""
+"""Lists of numbers as differentiated arguments: read, written, grown, shrunk, copied, passed on."""
 
 from __future__ import annotations
 

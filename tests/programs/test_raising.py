@@ -1,6 +1,6 @@
 """What the plain function raises, the derivative raises: type, arguments; memory is as the plain call leaves it.
 
-PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+PYTEST_DONT_REWRITE: Numba cannot compile assert statements rewritten by pytest.
 """
 
 from __future__ import annotations

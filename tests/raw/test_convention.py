@@ -1,4 +1,4 @@
-"""What irad makes of a C program takes nothing of Numba for granted: no symbol of its runtime, none of its statuses."""
+"""Derivatives of C programs rely on nothing of Numba: no symbol of its runtime, none of its statuses."""
 
 from __future__ import annotations
 

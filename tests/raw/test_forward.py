@@ -114,7 +114,7 @@ CASES = {
     ),
     "too many arguments": (
         "double f(double x) { return x; }\ndouble use(double x) { return __enzyme_fwddiff((void *)f, x, 1.0, 2.0); }",
-        "gives more than its 1 parameters take",
+        "passes more than its 1 parameters",
         "its tangent or shadow",
         "(void *)f, x",
     ),
@@ -174,7 +174,7 @@ CASES = {
         "in reverse mode: __irad_autodiff",
         "return other(x)",
     ),
-    "derivative by hand": (
+    "hand-written derivative": (
         "double f(double x);\ndouble fa(double x);\ndouble fr(double x, double ct);\n"
         "void *__enzyme_register_gradient_f[] = {(void *)f, (void *)fa, (void *)fr};\n"
         "double g(double x) { return f(x) * x; }\n"

@@ -115,10 +115,10 @@ CASES = {
     ),
     "too many arguments": (
         "double f(double x) { return x; }\ndouble use(double x) { return __enzyme_autodiff((void *)f, x, 3); }",
-        "gives more than its 1 parameters take",
+        "passes more than its 1 parameters",
         "(void *)f, x",
     ),
-    "derivative by hand for several directions": (
+    "hand-written derivative for several directions": (
         "__attribute__((noinline)) double g(double x) { return 3 * x; }\n"
         "double g_augmented(double x) { return x; }\ndouble g_reverse(double x, double bar) { return bar; }\n"
         "void *__enzyme_register_gradient_g[] = {(void *)g, (void *)g_augmented, (void *)g_reverse};\n"
@@ -259,7 +259,7 @@ CASES = {
         "becomes a number again",
         "",
     ),
-    "derivative by hand of a structure": (
+    "hand-written derivative of a structure": (
         "typedef struct { float x, y; } S;\ndouble f(S s, double z);\ndouble fa(S s, double z);\n"
         "double fr(S s, double z, double ct);\n"
         "void *__enzyme_register_gradient_f[] = {(void *)f, (void *)fa, (void *)fr};\n"
@@ -289,7 +289,7 @@ CASES = {
         "was passed as constant",
         "work[i] = x * x",
     ),
-    "derivative by hand that does not fit": (
+    "hand-written derivative that does not fit": (
         "double f(double x) { return x; }\ndouble fa(double x) { return x; }\nvoid fr(double x) {}\n"
         "void *__enzyme_register_gradient_f[] = {(void *)f, (void *)fa, (void *)fr};\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",

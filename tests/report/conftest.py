@@ -108,7 +108,7 @@ def functions() -> tuple[FunctionReport, ...]:
         TapeEntry("%slab", "ptr", 64, Storage.FRAME, (), at(16), "it points to the slab", "where the values are saved"),
         TapeEntry("%w", "<4 x double>", 32, Storage.RECORD, (15, 16), SourceLocation("/lib/other.py", 3),
                   "overwritten", "w"),
-        TapeEntry("%e", "double", 8, Storage.SLAB, (15,), at(16), "exp is dear to compute again", "exp(…) on line 16"),
+        TapeEntry("%e", "double", 8, Storage.SLAB, (15,), at(16), "exp is dear to recompute", "exp(…) on line 16"),
     )  # fmt: skip
     library = SourceLocation("/lib/other.py", 1, "helper")
     return (

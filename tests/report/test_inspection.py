@@ -174,7 +174,7 @@ def test_what_cannot_be_inspected(f, args, error, words):
 
 
 def test_argnums_of_a_derivative_are_fixed():
-    with pytest.raises(SignatureError, match="made already"):
+    with pytest.raises(SignatureError, match="already created"):
         irad.inspect(irad.grad(energy), *TYPES[energy], argnums=1)
 
 

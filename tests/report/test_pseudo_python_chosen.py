@@ -1,6 +1,6 @@
 """Variables that are one array or another, in the adjoint as Python: run under both plans, and read.
 
-PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+PYTEST_DONT_REWRITE: Numba cannot compile assert statements rewritten by pytest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Programs whose adjoint as Python is run under both plans, and those of tests/programs, which are shared.
 
-PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+PYTEST_DONT_REWRITE: Numba cannot compile assert statements rewritten by pytest.
 """
 
 from __future__ import annotations

@@ -180,6 +180,6 @@ def test_there_is_no_ptx_of_a_function():
 
 
 def test_an_unknown_stage():
-    with pytest.raises(SignatureError, match="no stage 'machine'") as caught:
+    with pytest.raises(SignatureError, match="'machine' is not a stage") as caught:
         inspected(energy).stage("machine")
     assert "adjoint, optimized" in caught.value.remedy

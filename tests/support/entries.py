@@ -1,4 +1,4 @@
-"""The form of the catalogue: an entry is a name of Numba's reference, a use of it, and what irad makes of that use."""
+"""The form of the catalogue: an entry is a name of Numba's reference, a use of it, and the outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Outcome(Enum):
-    """What irad makes of a use. The value is the word of the table."""
+    """The outcome of a use. The value is the word of the table."""
 
     DERIVATIVE = "yes"
     CONSTANT = "constant"

@@ -1,4 +1,4 @@
-"""The checker sees what is wrong: irad is replaced by derivatives written by hand, right or broken in one way."""
+"""The checker sees what is wrong: irad is replaced by hand-written derivatives, right or broken in one way."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def runs(program: Program) -> bool:
 
 
 def _end_soon(function: Callable[..., Any], *args: Any) -> Any:
-    """The result; raises when the function runs for ever, as one does whose counter was taken away by a reduction."""
+    """The result; raises when the function runs forever, as one does whose counter was taken away by a reduction."""
     lines = iter(range(_MOST_LINES))
 
     def count(frame: Any, event: str, argument: Any) -> Any:

@@ -42,7 +42,7 @@ def loss(initial, velocities, masses, softening, step, steps):
 
 @njit(error_model="numpy")
 def _add_adjoint(x, masses, softening, pull_bar, x_bar, masses_bar):
-    """Adds what the accelerations at x hand on to positions and masses; each pair is met once."""
+    """Adds what the accelerations at x pass on to positions and masses; each pair is met once."""
     n = x.shape[0]
     for i in range(n):
         x_i, y_i, z_i = 0.0, 0.0, 0.0

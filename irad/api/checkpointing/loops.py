@@ -12,7 +12,7 @@ from irad.frontend.inner import inner_jitable
 
 # Where to take snapshots of a loop that is run backwards, so that as few steps as possible run again.
 #
-# A snapshot is the state before a step. Reversing step ``i`` needs the state before it, which is computed again from
+# A snapshot is the state before a step. Reversing step ``i`` needs the state before it, which is recomputed from
 # the last snapshot at or before it. `distance` gives the best place for the next snapshot where the number of steps is
 # known; `replaced` says, in a loop whose length is not known, which snapshot is given up for another.
 #

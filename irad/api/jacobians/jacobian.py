@@ -291,7 +291,7 @@ def _build(
     in_it = [] if task.returns is Returns.GRADIENT else [1]  # where the Jacobian is in what the code returns
 
     def call_for(function: CPUDispatcher, task: JacobianTask, given: tuple[Type, ...]) -> Call:
-        from irad.api.jacobians.call import Call  # the engine: a Jacobian from the disk does without
+        from irad.api.jacobians.call import Call  # the engine: a Jacobian from disk does without
 
         return Call(function, task, given)
 

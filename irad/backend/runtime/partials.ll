@@ -159,7 +159,7 @@ done:
   ret i1 %any
 }
 
-; Zeroed bytes, null when there are none to be had. Fresh pages cost nothing until they are touched, and most of a partial
+; Zeroed bytes, null when none are available. Fresh pages cost nothing until they are touched, and most of a partial
 ; shadow is not; below a few pages a system call costs more than clearing.
 define linkonce_odr ptr @irad.partial_allocate(i64 %bytes) nounwind noinline {
 entry:
@@ -460,7 +460,7 @@ done:
 
 ; --- access, in each precision
 ;
-; What a lane's window says is loaded once and handed on as numbers: start, size and delta. Records may be packed, hence
+; What a lane's window says is loaded once and passed on as numbers: start, size and delta. Records may be packed, hence
 ; align 1.
 
 ; Adds to a shadow that lanes share.

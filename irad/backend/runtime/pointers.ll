@@ -9,7 +9,7 @@
 ; Ownership: tables and entries belong to the front end and are never freed, since code and other threads refer to them.
 ;
 ; The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business. What it
-; writes to the place says why; it waits in the arena, and lanes hand it on, for it is another thread that raises it.
+; writes to the place says why; it waits in the arena, and lanes pass it on, for it is another thread that raises it.
 
 ; The entry of an address; null and the flag where there is none.
 define linkonce_odr ptr @irad.pointer_pair(ptr %arena, ptr %table, ptr %address) nounwind noinline {

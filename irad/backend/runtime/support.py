@@ -96,7 +96,7 @@ class _Process:
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._destructor)(arena)
 
     def renew_lock(self) -> None:
-        """After a fork another thread's hold on the lock would last for ever; the key itself is inherited."""
+        """After a fork another thread's hold on the lock would last forever; the key itself is inherited."""
         self._lock = threading.Lock()
 
 

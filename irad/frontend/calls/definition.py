@@ -27,7 +27,7 @@ Written = Callable[[tuple[Any, ...], Returned], Callable[..., Any]]
 class Definition:
     """An intrinsic of fixed parameters, and its typing and lowering.
 
-    Numba keeps every intrinsic for ever, with the functions that type and lower it. Those refer to this object weakly,
+    Numba keeps every intrinsic forever, with the functions that type and lower it. Those refer to this object weakly,
     and the dispatcher of the wrapper that calls the intrinsic holds it: derivatives end with the user's function.
 
     Attributes:

@@ -480,7 +480,7 @@ def intrinsic_call(
     call = DerivativeCall(primal, task, len(parameters), has_targets, has_seed)
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        from irad.frontend.calls.typed_call import typed_call  # the engine: a derivative from the disk does without
+        from irad.frontend.calls.typed_call import typed_call  # the engine: a derivative from disk does without
 
         return typed_call(call, argument_types, intrinsic_call)
 
@@ -510,7 +510,7 @@ def speculating(
     """
 
     def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        from irad.frontend.calls.nan_checks import speculative_call  # the engine: code from the disk does without
+        from irad.frontend.calls.nan_checks import speculative_call  # the engine: code from disk does without
 
         return speculative_call(given, plain, certain, repeats, looked_at, into, is_made)
 

@@ -256,7 +256,7 @@ def _annotating(adapter: RulePairAdapter, width: int) -> Callable[[tuple[Type, .
 
 
 def _keeping(adapter: RulePairAdapter, number: int, group: range) -> Callable[[tuple[Type, ...]], Typed]:
-    """Hands on what the augmented primal returned, and keeps in the frame what the reverse wants back."""
+    """Passes on what the augmented primal returned, and keeps in the frame what the reverse wants back."""
     count = len(adapter.shadowed) * len(group)
     lanes = adapter.lanes("augmented_primal")
 

@@ -97,7 +97,7 @@ def _close(address: int) -> None:
 
 
 def _unlock() -> None:
-    """After a fork another thread's hold on a lock would last for ever."""
+    """After a fork another thread's hold on a lock would last forever."""
     for head in _HEADS:
         head.locked = 0
 

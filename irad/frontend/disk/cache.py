@@ -34,7 +34,7 @@ from irad.frontend.numba.patches import watch
 #
 # A fingerprint says what names stand for at present, and what another process would make of the program.
 # Code that was compiled before a name changed, or under the options of another caller, is linked as it
-# is. Where the two differ, nothing is read from the disk and nothing is written to it.
+# is. Where the two differ, nothing is read from disk and nothing is written to it.
 
 
 def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
@@ -73,7 +73,7 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
 
 
 def note_loaded(function: Any, compiled: Any, found: Fingerprint) -> None:
-    """Notes what a specialisation from the disk was compiled with: it holds the code of what it calls."""
+    """Notes what a specialisation from disk was compiled with: it holds the code of what it calls."""
     tokens: dict[Place, frozenset[object]] = {}
     for read in found.reads:
         code = read.function.__code__
@@ -269,7 +269,7 @@ def innermost(dispatcher: Dispatcher) -> Any:
 
 
 def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
-    """Forgets derivatives from the disk, if Numba now compiles one of their functions with other values."""
+    """Forgets derivatives from disk, if Numba now compiles one of their functions with other values."""
     for derivative in list(_loaded):
         if derivative is not dispatcher and internals.cache_of(derivative).is_outdated(dispatcher):
             _loaded.discard(derivative)

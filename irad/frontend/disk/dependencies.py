@@ -1,6 +1,6 @@
 """Functions and values that a function may use: by the names that it reads, and by registration with Numba.
 
-Of an attribute it is not known whose it is before types are: every module in sight that has one of that name counts.
+The owner of an attribute is unknown before types are: every module in sight that has one of that name counts.
 """
 
 from __future__ import annotations

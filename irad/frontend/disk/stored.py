@@ -215,7 +215,7 @@ def is_stored(compiled: CompileResult) -> bool:
 
 
 def _support(folder: Path, names: Sequence[str], build: Callable[[], Any]) -> Any:
-    """A library of some support functions, loaded from the disk where it is there, and written to it otherwise."""
+    """A library of some support functions, loaded from disk where it is there, and written to it otherwise."""
     path = path_in(folder, f"irad.runtime.{names[0]}", "", digest_of((*surroundings(), *names)))
     content, lock = read(path), None
     if content is None:

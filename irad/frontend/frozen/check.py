@@ -36,8 +36,8 @@ from irad.frontend.numba.internals import library_of_callback, with_all_linked
 #
 # Method  Numba compiles the function once more; the optimised LLVM code of both is compared without the
 #         names that Numba makes up. It does not depend on the process or on the order of hashes, so code
-#         from the disk can be compared, too.
-# Copies  code from the disk brings its own copy of what it calls. The copies of a function count as one,
+#         from disk can be compared, too.
+# Copies  code from disk brings its own copy of what it calls. The copies of a function count as one,
 #         and their lines may be in any order: LLVM has optimised them a different number of times.
 # Limit   which of several functions that call each other LLVM inlines depends on which was compiled
 #         first. Of these only the constants are compared.
@@ -88,7 +88,7 @@ def compiled_anew(owner: object, compiled: CompileResult | None) -> object:
 
 
 def at_other_levels(compiled: CompileResult) -> Iterator[None]:
-    """Each level at which LLVM may have optimised code from the disk; `compiled_anew` meanwhile takes that one."""
+    """Each level at which LLVM may have optimised code from disk; `compiled_anew` meanwhile takes that one."""
     before = _levels.get(compiled.library)
     try:
         for level in product(map(type(config.OPT), (3, 2, 1, 0, "max")), (1, 0)):
@@ -269,7 +269,7 @@ class Lowered:
         return is_same_code(compiled.library, recompile(self._owner(), compiled).library)
 
     def _settled(self, compiled: CompileResult, recompile: Recompile, replace: Callable[[Any], None]) -> CompileResult:
-        """A specialisation that came from the disk, or one that Numba compiles now in its place.
+        """A specialisation that came from disk, or one that Numba compiles now in its place.
 
         The latter where nothing tells that it is another program, but LLVM has optimised it in a way that cannot be
         repeated here: with ``NUMBA_OPT=0`` what a function calls was not inlined, and here that is optimised already.

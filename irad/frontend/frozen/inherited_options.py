@@ -3,7 +3,7 @@
 Numba compiles a function that does not set these under the options of the function that calls it first, and keeps that
 code for all other callers. So the function alone does not tell which program Numba made of it.
 
-Input   a compile result of Numba, whose descriptor holds the flags it was made under, also when it comes from the disk.
+Input   a compile result of Numba, whose descriptor holds the flags it was made under, also when it comes from disk.
 Output  `inherited`: these options; `under`: compiling again under the same.
 
     @njit                 called first: isnan is what it says
@@ -53,7 +53,7 @@ def inherited(compiled: CompileResult) -> dict[str, object]:
 def stated(compiled: CompileResult) -> dict[str, object]:
     """The options of `numba.njit` that a specialisation was compiled with, as far as they change its code.
 
-    Numba loads code from the disk for a function whatever the options are that it was compiled with: that of another
+    Numba loads code from disk for a function whatever the options are that it was compiled with: that of another
     dispatcher of the same function.
     """
     (tag,) = compiled.fndesc.abi_tags

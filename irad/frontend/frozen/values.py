@@ -69,7 +69,7 @@ class Read:
 
 
 def names_in(annotation: Any) -> Iterator[Read]:
-    """The names that a compiled function reads; none of what was loaded from the disk, whose annotation is text."""
+    """The names that a compiled function reads; none of what was loaded from disk, whose annotation is text."""
     for statement in _statements(getattr(annotation, "blocks", {}).values()):
         if isinstance(statement, ir.Assign) and _is_inner_function(annotation, statement.value):
             yield Read(Place(INNER, statement.value.name, statement.loc.filename, statement.loc.line), object(), False)
@@ -97,7 +97,7 @@ def _statements(blocks: Iterable[ir.Block]) -> Iterator[ir.Stmt]:
 
 
 def has_names(annotation: object) -> bool:
-    """True if an annotation still is what Numba made, and not the text that it writes to the disk."""
+    """True if an annotation still is what Numba made, and not the text that it writes to disk."""
     return hasattr(annotation, "blocks")
 
 

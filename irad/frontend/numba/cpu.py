@@ -149,7 +149,7 @@ def load_program(
                     _current(lambda: _compile(dispatcher, argument_types)), source, peels=peels, promotes=promotes
                 )
                 if epoch == catalogue.epoch():
-                    break  # else the check had Numba load a callee from the disk that was made otherwise
+                    break  # else the check had Numba load a callee from disk that was made otherwise
             known = _programs.setdefault(dispatcher, {})
             known[key] = program
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")

@@ -201,7 +201,7 @@ def object_symbol() -> str:
 
 
 def runs_when_loaded(library: Any) -> bool:
-    """True if a library needs functions of Python to run when its code is loaded from the disk.
+    """True if a library needs functions of Python to run when its code is loaded from disk.
 
     Replace by: `CompileResult.reload_init`, if it had those of linked libraries.
     """
@@ -299,7 +299,7 @@ def number_functions(numbers: Iterator[int]) -> None:
 
 
 def reduced(compiled: CompileResult) -> Any:
-    """A compile result as a tuple that can be written to the disk; its descriptor loses its types of variables.
+    """A compile result as a tuple that can be written to disk; its descriptor loses its types of variables.
 
     Replace by: pickling of compile results.
     """

@@ -239,7 +239,7 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
                 super()._optimize_final_module()
         finally:
             config.SLP_VECTORIZE = before
-        # Numba names such a variable by the address in it. Where the code is loaded from the disk, that may be the
+        # Numba names such a variable by the address in it. Where the code is loaded from disk, that may be the
         # address of something else, which other code refers to by this name.
         for variable in self._final_module.global_variables:
             if variable.name.startswith(_DYNAMIC) and variable.name != MARKER:

@@ -80,7 +80,7 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
         compiled.library.function = self.py_func, compiled.signature
         self.overloads[tuple(compiled.signature.args)] = compiled
-        # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
+        # the private context would keep the code forever, as Numba's would if its dispatchers did not do the same
         weakref.finalize(self, shadow.context.forget, compiled.entry_point).atexit = False
         return compiled.entry_point
 

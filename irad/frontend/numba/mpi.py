@@ -616,7 +616,7 @@ def _reduced(kind: int) -> Callable[..., int]:
         found, owners, rank = buffer.copy(), np.empty(buffer.size, np.int64), _rank()
         extreme(found.ctypes, found.size, kind, operation)
         for i in range(buffer.size):
-            # NaN is unequal to itself; MPI does not say what it makes of it.
+            # NaN is unequal to itself; MPI does not define the result.
             is_mine = buffer[i] == found[i] or (found[i] != found[i] and buffer[i] != buffer[i])
             owners[i] = rank if is_mine else _size()
         least(owners.ctypes, owners.size, ranks, _MIN)

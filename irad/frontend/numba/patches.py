@@ -129,7 +129,7 @@ TABLES: Final = _rows(
     (_DISPATCHER, "_FunctionCompiler._failed_cache", "dict", "what fails for one target may compile for another"),
     ("numba.core.types.functions", "BaseFunction._impl_keys", "dict", "library functions are lowered again"),
     (_UFUNC_BUILDER, "UFuncDispatcher.overloads", "dict", "loop bodies of ufuncs are lowered again"),
-    (_UFUNC_BUILDER, "UFuncDispatcher.cache", "no cache", "code from the disk has no text before optimisation"),
+    (_UFUNC_BUILDER, "UFuncDispatcher.cache", "no cache", "code from disk has no text before optimisation"),
     (_UFUNC_BASE, "UfuncLowererBase.libs", "list", "calls of a ufunc link the loop bodies that were lowered again"),
     (_STENCIL, "StencilFunc._type_cache", "dict", "stencils are lowered again"),
     (_STENCIL, "StencilFunc._targetctx", "target", "stencils keep the target that they compile for"),
@@ -362,7 +362,7 @@ What is put in place is given Numba's own function and the arguments of the call
 FOR_GOOD: Final = (
     *_rows(
         Aim.VALUES,
-        "an event (`numba.core.event`) for each specialisation, those from the disk included",
+        "an event (`numba.core.event`) for each specialisation, those from disk included",
         (
             _DISPATCHER,
             "Dispatcher.add_overload",
@@ -664,7 +664,7 @@ def _row(name: str, table: tuple[Patch, ...]) -> Patch:
 def watch(note: Callable[[Any, Any], None]) -> None:
     """Has a function called with each dispatcher and its new specialisation, under Numba's lock, for good.
 
-    Numba's own events (`numba.core.event`) leave out what comes from the disk.
+    Numba's own events (`numba.core.event`) leave out what comes from disk.
     """
 
     def watched(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:

@@ -148,7 +148,7 @@ class Shadow:
     def context(self) -> RawContext:
         """The private target context for the form; made at first use."""
         if self.form not in self._contexts:
-            from irad.frontend.numba.raw_target import RawContext  # what lowers: code from the disk does without
+            from irad.frontend.numba.raw_target import RawContext  # what lowers: code from disk does without
 
             made = self._contexts[self.form] = RawContext(typing_context(), "cpu")
             made.suspended, made.form = self.suspended, self.form

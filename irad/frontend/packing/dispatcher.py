@@ -139,7 +139,7 @@ def _all_items(structure: Any) -> Any:
 
 
 def _tuple_of(item: str, keys: tuple[str, ...] | None, result: str = "({items})") -> Any:
-    """A function of a structure that returns a tuple with an item for each key, or what is made of it."""
+    """A function of a structure that returns a tuple with an item for each key, or a result computed from it."""
     items = "".join(f"{item.format(number)}, " for number in range(len(keys or ())))
     text = result.format(items=items) if keys else "()"
     return function_from("items", f"def items(structure):\n    return {text}\n", "structure", {"keys": keys})

@@ -3,8 +3,8 @@
 Input   what the first structure holds, the names of all structures, what is done for a vector.
 Output  statements, and the names of the results.
 Method  the fold of `irad.data.recursive.fold` over the tree of the type of the first structure. Tuples are taken apart,
-        lists and dictionaries get a loop. An object that may be found twice is looked up among those of its type; what
-        was made of it is used again.
+        lists and dictionaries get a loop. An object that may be found twice is looked up among those of its type,
+        and its result is reused.
 """
 
 from __future__ import annotations
@@ -569,5 +569,5 @@ def _is_read_only(content: tree.Content) -> bool:
 
 
 def _new_type(content: tree.Content) -> Any:
-    """The type of what is made of an object."""
+    """The type of the result for an object."""
     return content.type.copy(readonly=False) if content.is_array else content.type

@@ -141,7 +141,7 @@ class TapeTable {
     const order = [...this.rows.keys()].sort(compare);
     const head = make("thead", {}, make("tr", {}, ...this.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
     const table = longTable(head, order, (index, i) => this.row(index, i), { class: "tape", "aria-label": "Tape, sortable" });
-    this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
+    this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is recomputed."));
   }
 
   heading(name, title, kind) {

@@ -152,7 +152,7 @@ def _added(made: GeneratedPair) -> Iterator[tuple[Load, Value, Adding, str]]:
                     yield inst, item.value, how, _ALONE if is_alone else _WHY[how]
 
 
-# The stages after irad, of a kernel: what LLVM made of the derivative, its PTX, and what that needs of a GPU.
+# The stages after irad, of a kernel: the derivative optimised by LLVM, its PTX, and the resources that it needs.
 
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100")
 """Whose machine code is looked at; texts are for the first."""

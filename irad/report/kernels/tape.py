@@ -117,7 +117,7 @@ class KernelTapeReport(TapeReport):
         if frame:
             found.append(f"beside the tape each thread keeps {shown(frame)} in its local memory")
         for place, count in self.recomputed:
-            found.append(f"{count} value{'s' * (count > 1)} computed again: {place.file}:{place.line}")
+            found.append(f"{count} value{'s' * (count > 1)} recomputed: {place.file}:{place.line}")
         return found
 
     def _repr_html_(self) -> str:
@@ -169,7 +169,7 @@ def _measured(launched: Launched, annotated: list[Any], options: Options) -> tup
 
 
 def _recomputed(collector: KernelCollector) -> tuple[tuple[SourceLocation, int], ...]:
-    """Number of values that are computed again, by line: the most first."""
+    """Number of values that are recomputed, by line: the most first."""
     places: dict[tuple[str, int], SourceLocation] = {}
     counts = Counter[tuple[str, int]]()
     for value in (value for function in collector.observed.functions for value in function.values):

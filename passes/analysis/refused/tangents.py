@@ -1,4 +1,4 @@
-"""Calls through which forward mode cannot pass: the callee has a rule that knows no tangent, or only one.
+"""Calls through which forward mode cannot pass: the callee has a rule without the tangents that are needed.
 
 Nor can sets of inputs, where a rule computes with numbers in memory: see `irad.passes.forward.dependence`.
 """
@@ -39,7 +39,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
         case CallRule(series=None, moves=False):
             name = python_name(str(callee.name))
             return NoRuleError(
-                f"irad knows no Taylor series of {name}",
+                f"irad has no Taylor series of {name}",
                 f"(a) write it as loops over numbers or (b) {_NESTED}",
                 "the rule of this function gives first derivatives only",
                 focus=name,
@@ -51,7 +51,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
                 return None
             name = python_name(str(callee.name))
             return NoRuleError(
-                f"irad knows no Taylor series of {name} of order {unit.program.request.mode.width}",
+                f"irad has no Taylor series of {name} of order {unit.program.request.mode.width}",
                 "(a) keep its arguments constant or (b) ask for a lower order",
                 f"its derivatives contain {lacking}, whose derivative is not known",
                 focus=name,
@@ -173,7 +173,7 @@ def no_tangent(call: CallSite) -> NoRuleError:
     """The refusal of a callee whose rule is for reverse mode only."""
     name = python_name(str(call.callee.name))
     return NoRuleError(
-        f"irad knows no tangent of {name} yet: forward mode cannot pass through it",
+        f"irad has no tangent of {name} yet: forward mode cannot pass through it",
         "use reverse mode: irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
         "the rule of this function has an adjoint only",
         focus=name,

@@ -1,4 +1,4 @@
-"""Gradients without strong zeros, where a NaN in the result has them computed again with strong zeros."""
+"""Gradients without strong zeros, where a NaN in the result has them recomputed with strong zeros."""
 
 from __future__ import annotations
 

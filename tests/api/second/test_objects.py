@@ -1,6 +1,6 @@
 """Second derivatives with respect to objects: lists, dictionaries and instances as arguments, in every order of modes.
 
-All functions compute a² b³ c + d³ a. The truth is the complex step of its gradient by hand.
+All functions compute a² b³ c + d³ a. The truth is the complex step of its hand-written gradient.
 """
 
 from __future__ import annotations

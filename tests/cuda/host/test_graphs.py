@@ -146,7 +146,7 @@ def test_a_tape_that_becomes_too_small(library):
     problem.steps[1] = 5000  # more than it was captured for
     graph()
     assert np.all(np.isnan(problem.x))
-    with pytest.raises(TapeLimitError, match="a launch in a CUDA graph wanted more tape than it has"):
+    with pytest.raises(TapeLimitError, match="a launch in a CUDA graph needed more tape than it has"):
         irad.cuda.check_graphs()
     irad.cuda.check_graphs()  # reported before
     problem.x[:] = start

@@ -308,7 +308,7 @@ def test_changes_before_backward_are_seen():
 
 
 def test_assignments_to_arrays_of_numba_are_refused():
-    with irad.cuda.executor(), irad.cuda.Tape(), pytest.raises(UnsupportedError, match="assignment to elements"):
+    with irad.cuda.executor(), irad.cuda.Tape(), pytest.raises(UnsupportedError, match="assignments to elements"):
         DeviceNDArray.__setitem__(None, 0, 2.0)
 
 

@@ -24,4 +24,4 @@ class RaceFault(PtxFault):
 
 
 class BarrierFault(PtxFault):
-    """Threads wait for each other for ever, or in different places."""
+    """Threads wait for each other forever, or in different places."""

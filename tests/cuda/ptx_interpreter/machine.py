@@ -205,7 +205,7 @@ class Machine:
                 if (self.state == _RETURNED).all():
                     break
                 if not self._release():
-                    raise BarrierFault(f"threads wait for ever:\n{self._places(np.flatnonzero(self.state == _WAITS))}")
+                    raise BarrierFault(f"threads wait forever:\n{self._places(np.flatnonzero(self.state == _WAITS))}")
         self.memory.finish()
 
     def _advance(self, group: Any) -> None:

@@ -134,7 +134,7 @@ def test_recomputed_values_have_lines(report):
         irad.cuda.grad(ragged, options=irad.Options(plan="save_all"))[2, 4], np.full(8, 0.5), STEPS, np.zeros(8)
     )
     assert report.recomputed
-    assert not saved.recomputed, "the oracle saves what could be computed again"
+    assert not saved.recomputed, "the oracle saves what could be recomputed"
     assert saved.total >= report.total
 
 

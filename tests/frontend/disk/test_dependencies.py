@@ -48,7 +48,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
 
 
 def slope(function: Any, *more: Any, make: Any = irad.grad) -> tuple[Any, bool]:
-    """The derivative at 1.5, and whether it came from the disk."""
+    """The derivative at 1.5, and whether it came from disk."""
     derivative = make(function, options=STORED)
     return derivative(1.5, *more), sum(derivative.stats.cache_hits.values()) == 1
 

@@ -91,7 +91,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
 
 def slope(function: Any, options: irad.Options = STORED) -> tuple[float, bool]:
-    """The derivative at 1.5, and whether it came from the disk."""
+    """The derivative at 1.5, and whether it came from disk."""
     derivative = irad.grad(function, options=options)
     value = derivative(1.5)
     return value, sum(derivative.stats.cache_hits.values()) == 1

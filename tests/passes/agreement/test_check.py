@@ -52,7 +52,7 @@ def test_a_violation_made_by_hand():
 
 
 def test_flags_that_the_copy_lost_count(monkeypatch):
-    """`fast` is taken off what is computed again: it is another number for that very reason."""
+    """`fast` is taken off what is recomputed: it is another number for that very reason."""
     monkeypatch.setattr(Pinned, "is_pinned", lambda self, value: False)
     monkeypatch.setattr("tests.passes.units.check_agreement", lambda *functions: None)
     made = generated(FAST, "scsccc", MEMORY)[0]

@@ -64,7 +64,7 @@ def test_an_index_made_by_fast_arithmetic_is_saved(word, operation):
     plan = plan_of(index(f"%q = {operation} {word} double %v, %h"))
     assert len(saved(plan)) == 1
     [reason] = [plan.explain(v) for v in plan.reasons if v.name == "k"]
-    assert "computed again" not in reason
+    assert "recomputed" not in reason
     assert "decides something, and fastmath may round what it is made of differently in the reverse sweep" in reason
 
 

@@ -1,4 +1,4 @@
-"""Tape memory that cannot be had: status −4 out of the forward sweep, MemoryError out of the public API."""
+"""Tape memory that is not available: status −4 out of the forward sweep, MemoryError out of the public API."""
 
 from __future__ import annotations
 

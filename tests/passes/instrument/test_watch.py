@@ -45,7 +45,7 @@ def words(body: str, kind: MarkKind) -> list[str]:
 
 def test_operations_of_both_sweeps():
     body = "%y = fdiv double %k, %x"
-    assert words(body, MarkKind.VALUE)[:2] == ["{0} / {1}", "{0} + {1}"]  # what is computed again may follow
+    assert words(body, MarkKind.VALUE)[:2] == ["{0} / {1}", "{0} + {1}"]  # what is recomputed may follow
     assert "{0} / {1}" in words(body, MarkKind.DERIVATIVE)
     assert {mark.primal for mark in marks_of(body) if mark.kind is MarkKind.DERIVATIVE} >= {"/"}
 

@@ -1,4 +1,4 @@
-"""Numbers that a loop hands on and that are loaded again after it."""
+"""Numbers that a loop passes on and that are loaded again after it."""
 
 from __future__ import annotations
 
