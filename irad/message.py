@@ -23,7 +23,7 @@ WIDTH: Final = 88
 _LABEL: Final = 6
 _SOURCE: Final = " " * (_LABEL + 4)
 _LONGEST_SOURCE: Final = 120
-_LONGEST_DECORATION: Final = 50
+_LONGEST_DECORATION: Final = 50  # lines of decorators through which the `def` is searched
 _ARRAY: Final = re.compile(r"(?<!\w)array\((?P<dtype>[^\s(),]+), (?P<dimensions>[1-9]\d?)d, (?P<layout>[ACF])\)")
 _DEFINITION: Final = re.compile(r"(?:async )?def ")
 _ALTERNATIVE: Final = re.compile(r"[,;]? or (?=\([b-z]\) )")

@@ -329,7 +329,7 @@ MPI_RECORD: Final = Struct(
     companion6="i64",
     companion7="i64",
 )
-MOST_COMPANIONS: Final = 8
+MOST_COMPANIONS: Final = 8  # the fields above
 MOST_REQUESTS: Final = 4096
 DERIVATIVE_TAG: Final = 1 << 14  # the highest bit of the tags that every MPI has: of messages of derivatives
 FIRST_REQUEST: Final = 1 << 16  # no handle of a library: those are pointers, or have high bits, or are predefined

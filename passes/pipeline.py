@@ -476,6 +476,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
+    # before functions are analysed: a launch becomes a call of a function with plain arguments
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=stages.has_parallel_loops, changes=True),
     Pass("callees.remote", PassStage.PROGRAM, _mark_remote),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
@@ -502,6 +503,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=stages.is_reverse, changes=True),
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=stages.is_reverse, changes=True),
     Pass("reverse.peepholes.guards", PassStage.PAIR, _simplify_guards, applies=stages.is_tuned, changes=True),
+    # after both sweeps: only the placeholders that the reverse sweep left show what is needed
     Pass("plan.plan", PassStage.PAIR, _plan, applies=stages.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=stages.is_reverse, changes=True),
     # after the plan is carried out: the quotients that are recomputed are there only then

@@ -24,7 +24,7 @@ from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 _GLOBAL_SPACE: Final = 1  # of NVIDIA's GPUs, as is the next
-_CONSTANT_SPACE: Final = 4
+_CONSTANT_SPACE: Final = 4  # LLVM's address space of constant memory on NVPTX
 
 
 @dataclass(eq=False, slots=True)

@@ -40,7 +40,7 @@ _ZERO, _ONE = const_float(_DOUBLE, 0.0), const_float(_DOUBLE, 1.0)
 _FIGURNOV: Final = "Figurnov, Mohamed, Mnih 2018, Implicit reparameterization gradients, arXiv:1805.08498"
 _SMALL: Final = 1e-17  # of a sum: terms below it change nothing
 _CONVERGED: Final = 1e-15  # of the factors of a continued fraction
-_MOST_FACTORS: Final = 1e5
+_MOST_FACTORS: Final = 1e5  # ends the loop where the fraction does not converge, as for NaN
 
 Partial = Callable[[Builder, Sequence[Value]], Value]
 """The derivative of a draw with respect to one parameter, from the draw and all parameters."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numba.core import types
 
-_WORDS: Final = 624
-_APART: Final = 397
+_WORDS: Final = 624  # of the state of the Mersenne Twister (MT19937)
+_APART: Final = 397  # distance of the words that MT19937 combines
 _UPPER, _LOWER, _TWIST = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 
 

@@ -58,7 +58,7 @@ class Reads:
 
 # Pointers.
 
-HEADER_DATA = 24
+HEADER_DATA = 24  # offset of the data pointer in Numba's MemInfo, after count, destructor and its argument
 ALLOCATES = ("NRT_MemInfo_alloc", "NRT_Allocate", "malloc")
 
 

@@ -222,7 +222,7 @@ METHODS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-TOLERANCE: Final = 1e-10
+TOLERANCE: Final = 1e-10  # below SciPy's 1e-5: a derivative is only as precise as the solution
 ITERATIONS: Final = 10
 """Times the number of unknowns: SciPy's limit."""
 

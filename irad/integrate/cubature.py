@@ -159,7 +159,7 @@ def adaptive_boxes(box: Any) -> Any:
     return integrate
 
 
-_TOLERANCE = 1.49e-8
+_TOLERANCE = 1.49e-8  # SciPy's default for `quad`
 _LIMIT = 1000
 
 

@@ -18,7 +18,7 @@ from irad.ir.types import FloatType, Type, function_type
 from irad.ir.values import ConstantFloat, Value, const_float, zero
 
 GUARDS: Final = {types.DOUBLE: "irad.strong_zero_f64", types.FLOAT: "irad.strong_zero_f32"}
-LEAST: Final = 2.0**-149
+LEAST: Final = 2.0**-149  # the smallest positive number of single precision
 _RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
 
 

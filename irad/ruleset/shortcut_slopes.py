@@ -101,7 +101,7 @@ SINC_ORDERS: Final = 5
 """Number of derivatives of np.sinc that have names."""
 
 _CLOSE: Final = 0.1  # of x², for the first derivative, which loses least beyond
-_NEAR: Final = 0.4
+_NEAR: Final = 0.4  # of |z|², within which the series of a complex argument is used
 _FAR: Final = 1e150  # beyond, squares overflow
 _TERMS: Final = 16  # at |πx| = 2 the next of the highest derivative has less than 1e-20 of the first
 

@@ -107,7 +107,7 @@ def _check_partial(
     if not regular and (found.has_between(given, allowed) or (rule.policy and not math.isnan(given))):
         return
     raise RuleError(
-        f"the rule of '{rule.name}' gives {given!r} as the partial derivative with respect to argument {argument} at "
+        f"the rule for '{rule.name}' gives {given!r} as the partial derivative with respect to argument {argument} at "
         f"{tuple(point)}; "
         f"finite differences give {found.value!r} ± {found.error:.1g}",
         "(a) correct the formula or (b) if it has a kink there, state a policy and list the point under `also`",

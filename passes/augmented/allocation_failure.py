@@ -63,7 +63,7 @@ from irad.passes.runtime import (
 #     %slab = call ptr @irad.tape_alloc_product(…)      held after it: %x
 #     call void @drop(ptr %x)
 
-_ANYTHING: Final = -1
+_ANYTHING: Final = -1  # the mask of all objects, for a value without a primal
 
 State: TypeAlias = dict[Value, int]
 

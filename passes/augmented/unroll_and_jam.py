@@ -47,6 +47,7 @@ from irad.records import dataclass
 #
 #     for i: s = b[i]; for k: s += a[i, k] * x[k]; y[i] = s        rows i, i + 1, … wait for their own sums only
 
+# The second version holds four copies of the loop, so a long one is left alone.
 _MOST_INSTRUCTIONS: Final = 160
 _REORDERED: Final = frozenset({"fast", "reassoc"})
 

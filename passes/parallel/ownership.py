@@ -50,7 +50,7 @@ from irad.records import dataclass
 
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"
-_SHARED_MEMORY: Final = 3
+_SHARED_MEMORY: Final = 3  # LLVM's address space of shared memory on NVPTX
 
 
 class Adding(enum.Enum):

@@ -24,7 +24,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.values import Parameter, Value
 from irad.passes.convention import ReferenceCounts
 
-_DIFFERENT: Final = -1
+_DIFFERENT: Final = -1  # paths reach the block with different counts
 
 
 def pair_references(module: Module, host: ReferenceCounts) -> None:

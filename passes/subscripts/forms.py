@@ -113,6 +113,7 @@ def evaluated(a: Polynomial, atom: Hashable, number: int) -> Polynomial:
     return {term: coefficient for term, coefficient in total.items() if coefficient}
 
 
+# With the largest factor and constant below, it keeps sums of polynomials from wrapping around (`_is_small`).
 _MOST_TERMS: Final = 24
 _MOST_CHOICES: Final = 16
 # Times fewer than 2^47 iterations a factor stays below 2^63, and sums of these constants do.

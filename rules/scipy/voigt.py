@@ -19,7 +19,7 @@ _SQRT_PI: Final = math.sqrt(math.pi)
 _SQRT_TWO: Final = math.sqrt(2.0)
 _SQRT_TWO_PI: Final = math.sqrt(2.0 * math.pi)
 _FAR: Final = 200.0  # |z|² from where the series is used: what cancels before costs five digits of sixteen at most
-_TERMS: Final = 12
+_TERMS: Final = 12  # at that |z|² the next one is less than 1e-18 of the first
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from irad.ir.values import Constant, GlobalVariable, Parameter, Undef, Value
 from irad.ir.worklist import reachable
 from irad.passes.augmented.allocation_failure import split_before
 
-_LOCAL: Final = 5
+_LOCAL: Final = 5  # LLVM's address space of local memory on NVPTX
 _GENERIC_ATOMIC: Final = re.compile(r"\b(?:atomicrmw|cmpxchg)\b[^\n]*?\bptr [%@]")
 
 

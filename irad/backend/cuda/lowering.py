@@ -153,7 +153,7 @@ _NATIVE: Final = {
 }
 """Functions of `irad.ruleset.symbols` whose intrinsics the machine has instructions for."""
 _DEVICE_SCOPE: Final = "device"
-_GLOBAL: Final = 1
+_GLOBAL: Final = 1  # LLVM's address space of global memory on NVPTX
 
 
 def lower_kernel(kernel: KernelModule) -> Module:

@@ -112,7 +112,7 @@ def check_graphs() -> None:
 
 _SLICE: Final = 64
 """Slices grow in multiples of it; the tape has whole words, and slices for whole warps."""
-_FIRST_SLICE: Final = 256
+_FIRST_SLICE: Final = 256  # bytes; a launch that needs more runs again with larger slices
 # More bytes than any process has addresses for.
 _NO_LIMIT: Final = 1 << 47
 

@@ -23,7 +23,7 @@ from irad.frontend.values.gradients import may_be_cotangent
 from irad.frontend.values.tree import Content, LeafKind
 from irad.records import dataclass
 
-_DATA_FIELD = 4
+_DATA_FIELD = 4  # of Numba's array: meminfo, parent, nitems, itemsize, data, …
 _WEIGHS = "the cotangent holds a weight for each element of the value"
 
 

@@ -45,7 +45,7 @@ from irad.records import dataclass
 
 # What all compiled code depends on: versions, the sources of irad, the processor, settings.
 
-_FORMAT: Final = 3
+_FORMAT: Final = 3  # part of every key: raise it when the content of stored files changes
 _PACKAGES: Final = ("irad", "numba", "llvmlite", "numpy")
 _OTHER_PACKAGES: Final = ("scipy", "numba_mpi")
 _SETTINGS: Final = (
