@@ -366,7 +366,7 @@ class DerivativeDispatcher(StructureDispatcher):
         return certain._irad_as(_InnerDerivative, is_inner=True) if certain is self else certain.inner
 
     def _irad_as(self, kind: type[DerivativeDispatcher], **callers: bool) -> DerivativeDispatcher:
-        """The same derivative for other callers."""
+        """This derivative for other callers."""
         made_from = self.py_func, self.irad_called, self.primal, self.kind, self._irad_rebuild, self._irad_python_type
         return kind(*made_from, self.task, form=self._irad_form, **callers)
 
