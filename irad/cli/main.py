@@ -16,7 +16,7 @@ import irad
 from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
-    "bench": ("irad.cli.bench", "Measure what a gradient costs, beside the function and a hand-written gradient."),
+    "bench": ("irad.cli.bench", "Measure the cost of a gradient, next to the function and a hand-written gradient."),
     "check": (
         "irad.cli.check",
         "List everything that cannot be differentiated; verify the gradient; find inputs where it would break.",
@@ -24,7 +24,7 @@ _COMMANDS = {  # name → module of the command of that name, and its line in `i
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
     "inspect": ("irad.cli.inspect", "Show how irad transforms a function, stage by stage, and why."),
     "opt": ("irad.cli.opt", "Differentiate LLVM IR of any front end: text or bitcode in, derivatives out."),
-    "doctor": ("irad.cli.doctor", "Look at the installation: what is there, what is missing, how to get it."),
+    "doctor": ("irad.cli.doctor", "Check the installation: versions, missing parts and how to get them."),
 }
 
 

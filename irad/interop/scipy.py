@@ -472,7 +472,7 @@ def low_level_callable(f: Callable[..., float], arguments: int = 1) -> scipy.Low
     if arguments < 1:
         raise SignatureError(
             f"a function of {arguments} arguments has no variable",
-            "pass the number of numbers that the function takes, 1 or more",
+            "pass the number of variables, 1 or more",
             "SciPy passes a number to it, or an array of numbers",
         )
     called = f if hasattr(f, "py_func") or hasattr(f, "_numba_type_") else numba.njit(f)

@@ -500,7 +500,7 @@ def _refused(module: Module, call: Call, wanted: WantedInside, size: int | None)
             f"the derivative of {wanted.name} inside a kernel needs a tape of a size that is not known when the kernel "
             "is compiled",
             "(a) bound the number of iterations by a constant, for i in range(20), and leave the loop with break, or "
-            "(b) use forward mode, which needs none: irad.jvp, or (c) {outside}",
+            f"(b) use forward mode, which needs none: irad.jvp, or (c) {outside}",
             "the tape of a derivative inside a kernel lies in the registers and the local memory of the thread; a loop "
             "whose iterations depend on each other saves values in each of them",
         )

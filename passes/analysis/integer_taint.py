@@ -70,7 +70,7 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
         return UnsupportedError(
             "irad cannot tell whether an active number is manipulated as an integer here, bit by bit",
             "(a) if a recursive function changes integers in nodes, traverse the nodes in a loop, with a list as the "
-            "stack, (b) use floating-point operations or (c) {rule}",
+            f"stack, (b) use floating-point operations or (c) {rule}",
             "the memory may also hold floats, at positions that irad does not know",
         )
     return UnsupportedError(

@@ -62,7 +62,7 @@ def check_exchange(primal: Dispatcher, derivation: Derivation) -> None:
         f"(a) irad.grad or irad.value_and_grad of {name}, with numbers and arrays as arguments, or "
         "(b) write it as a loop or (c) give it a rule, in irad.rules",
         "irad cannot follow what nested calls of a recursive function save; derivatives of gradients are computed in "
-        "another order, without that",
+        "another order, which does not need it",
         location_of(primal.py_func),
     )
 
