@@ -13,7 +13,7 @@ class ArrayProgram:
 
     Attributes:
         name: as on the command line.
-        title: what it computes, in a line.
+        title: one-line description of the computation.
         primal: an njit function that returns a float and leaves its arguments as they are.
         make: makes the arguments.
         argnums: positions of the arguments whose gradient is asked for.

@@ -22,7 +22,7 @@ class Drawn:
     """A program as a family draws it.
 
     Attributes:
-        title: what it is, in a few words.
+        title: short description.
         functions: those that are called first, and the one to differentiate, ``loss``, last.
         inputs: arguments of ``loss`` by name, of a size.
         active: those to differentiate with respect to.

@@ -27,7 +27,7 @@ class GpuCase:
         size: of the benchmark: beyond the caches of today's GPUs.
         small: for tests.
         traffic: bytes that any derivative has to move, for a size.
-        why: what the case is there for.
+        why: purpose of the case.
     """
 
     name: str

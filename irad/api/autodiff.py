@@ -236,9 +236,9 @@ def annotated_task(mode: AutodiffMode, kinds: tuple[type, ...], roles: Mapping[t
     """The task for annotated arguments.
 
     Args:
-        mode: what is asked for.
+        mode: the requested mode.
         kinds: the classes of the annotations.
-        roles: what each of these says.
+        roles: meaning of each of these.
         options: options of the derivative.
     """
     return Task(

@@ -280,9 +280,9 @@ def _loop(
         step: its step.
         loop: the plain loop, which takes ``leading``, the state and a tuple of the arguments.
         leading: the names of what its user passes in front of the state.
-        most: how many snapshots are held.
+        most: number of snapshots held.
         first_sweep: the expression of the final state and the snapshots.
-        scope: what that names.
+        scope: objects that it refers to by name.
     """
     first, *rest = _names(step)
     plain = f"irad_called({_items([*leading, first])}({_items(rest)}))"
@@ -320,12 +320,12 @@ def _ruled(
     """A function with a rule.
 
     Args:
-        f: what it is made from.
+        f: the function that it is made from.
         names: of its parameters.
         plain: the expression that it returns, with ``called`` as ``irad_called``.
         called: see there.
         given: the parameters of the functions of the rule, after those that all rules have.
-        scope: what these name.
+        scope: objects that these refer to by name.
         sweep: the body of the augmented primal up to its result and its tape.
         back: the body of the reverse.
     """

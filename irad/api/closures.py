@@ -157,7 +157,7 @@ def tape_type(
     """The type of the tape of a call in compiled code, which holds the arguments and the value.
 
     Args:
-        sweep: what is called.
+        sweep: the called sweep.
         shadows: the types of the given ones.
         arguments: their types.
         named: the types of further arguments, by name.
@@ -272,7 +272,7 @@ def reverse_tape(
         emit: where code goes.
         kind: the type of the tape.
         tape: the tape.
-        given: what stands for the cotangent, and its type.
+        given: the value given for the cotangent, and its type.
         return_type: the type of what is returned.
         cotangent: the expression of the cotangent.
         returned: that of what is returned, with ``found`` for the gradients of all arguments.

@@ -94,10 +94,10 @@ class Maker:
         stands: where that stands.
         mode: in forward mode from the number of lanes to the mode; None: one lane, given by itself.
         of: the maker of the callable that this one differentiates, or calls; empty for the function itself.
-        takes: what the public function takes.
+        takes: parameters of the public function.
         in_code: where compiled code cannot call the public function, what to write in its place.
         on_device: the same where only device code cannot.
-        variant: what tells the row from others of that name, which are used inside irad.
+        variant: key that distinguishes the row from others of that name, which are used inside irad.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Maker:
             options: options of the derivative.
             single: one is named by itself, and not in a tuple.
             has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
-            lanes: how many directions, or coefficients, are given in tuples.
+            lanes: number of directions, or coefficients, given in tuples.
         """
         assert self.role is not None
         assert self.returns is not None
@@ -240,7 +240,7 @@ class MakerCall:
 
     Attributes:
         key: of the row.
-        f: what the user gave, which may be a method.
+        f: the user's function, which may be a method.
         wanted: the function, and with respect to what it is differentiated.
         has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
         options: options of the derivative.
@@ -403,7 +403,7 @@ def in_directions(call: MakerCall, lanes: int | None = None, is_showing: bool = 
 
     Args:
         call: the call.
-        lanes: how many directions are given in a tuple; of a Taylor series its order.
+        lanes: number of directions given in a tuple; the order of a Taylor series.
         is_showing: `Task.shows_zeros`.
     """
     row, options = call.row, call.options
@@ -485,7 +485,7 @@ def derivative_of(
     Args:
         row: of the table.
         primal: the dispatcher of the function.
-        task: what is done.
+        task: description of the operation.
         rebuild: function and arguments with which pickle recreates it.
         plain: as `directional` takes it.
         boxed_as: the ``python_type`` of the dispatcher; by default that of the task.
@@ -525,14 +525,14 @@ def derivative_by_code(
         kind: its class.
         row: of the table.
         primal: the dispatcher of the function.
-        call: what the wrapper calls, with the parameters of the row first.
+        call: the function that the wrapper calls, with the parameters of the row first.
         rebuild: function and arguments with which pickle recreates it.
         positions: of the arguments that are differentiated.
         options: options of the derivative.
         boxed_as: its ``python_type``.
         certain: as `DerivativeDispatcher` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.
-        variant: what tells it from others that are made again alike.
+        variant: key that distinguishes it from others that are recreated in the same way.
     """
     positions = tuple(positions)
     leading, direction, given = row.parameters(parameter_names(primal.py_func), positions)

@@ -178,8 +178,8 @@ class BoundDerivative:
 
     Attributes:
         derivative: that of the class's function.
-        instance: what the method is bound to.
-        leading: how many arguments precede those of the method.
+        instance: the object that the method is bound to.
+        leading: number of arguments before those of the method.
     """
 
     derivative: Callable[..., Any]
@@ -238,7 +238,7 @@ class Selection:
 
         Args:
             derivative: as above.
-            leading: how many arguments precede those of the function.
+            leading: number of arguments before those of the function.
         """
         return BoundDerivative(derivative, self.leading[0], leading) if self.leading else derivative
 

@@ -308,8 +308,8 @@ def check_tape(reverse: ReverseSweep, sweep: AugmentedDispatcher | None, given: 
 
     Args:
         reverse: the reverse sweep.
-        sweep: what made the tape; None if there is no tape.
-        given: what there is instead.
+        sweep: the sweep that made the tape; None if there is no tape.
+        given: the object given instead.
 
     Raises:
         SignatureError: it is not.

@@ -232,7 +232,7 @@ def raised(f: Any, error: Exception, remedy: str) -> IradError:
     Args:
         f: the dispatcher.
         error: the exception that it raises.
-        remedy: what to do.
+        remedy: the remedy.
     """
     return IradError(
         f"{f.py_func.__qualname__} raises {type(error).__name__} at these arguments: {error}",

@@ -69,7 +69,7 @@ class Linkable(internals.LinkedText):
         signatures: memory that parameters of its functions point to, by their names during differentiation.
         has_vector_math: whether its loops may call other functions for vectors than for numbers.
         program_symbols: program symbols of the functions of the program that the text is the derivative of.
-        ruled: what users declared of functions that the text still calls as they are, under the names that these have
+        ruled: users' declarations for functions that the text still calls, under the names that these have
             where it is differentiated: an inactive one stays inactive, and what was constant may be active next.
     """
 

@@ -26,11 +26,11 @@ def offer(
     """Lets compiled code call a function of this folder.
 
     Args:
-        function: what Python calls; its first argument is a function.
+        function: the Python function; its first argument is a function.
         make: from the dispatcher of that, and the values of ``literals``, what is called.
         call: its arguments, as an expression of the parameters.
         literals: the parameters that have to be literals.
-        scope: what else the expression refers to.
+        scope: other objects that the expression refers to.
     """
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
     defaults = {f"default_{each.name}": each.default for each in parameters if each.default is not each.empty}

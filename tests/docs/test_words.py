@@ -208,6 +208,9 @@ def test_avoided_words_are_absent():
         ("The derivative by x.", "derivative by x"),
         ("Files that it leaves behind; the pointer leads anywhere.", "leads anywhere"),
         ("Kept on the disk; rows cannot be told from columns.", "on the disk"),
+        ("A loop that would run for\n    ever.", "for ever"),
+        ("The value is computed again; it knows no longer what it knew.", "computed again"),
+        ("Who hands it on, and on the other hand on the left.", "hands it on"),
     ],
 )
 def test_words_are_found_in_prose_alone(text: str, word: str | None):

@@ -76,7 +76,7 @@ def _check_state(function: Any, state: Type, result: Any) -> None:
     """Checks that a step can follow another.
 
     Raises:
-        SignatureError: what it returns is not a state like the one it is given.
+        SignatureError: its result is not a state like the one it is given.
     """
     name, place = function.__qualname__, SourceLocation.of(function)
     for leaf in leaves_of(state):

@@ -130,7 +130,7 @@ class Call:
 
     Args:
         primal: the dispatcher of the function.
-        task: what is asked for.
+        task: description of the request.
         given_types: those of what the task takes first, and one for each parameter.
     """
 

@@ -185,7 +185,7 @@ class Columns:
         written: expressions for the arrays that the function may write to.
         decides: give up after the first run if reverse mode is better.
         is_flagged: return whether the Jacobian is complete, too.
-        returns: what the code returns.
+        returns: result of the code.
         has_aux: the function returns an auxiliary output as well.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
@@ -354,7 +354,7 @@ class Rows:
         structure: of the Jacobian.
         arguments: an expression for each argument, by position.
         is_flagged: return that the Jacobian is complete, too.
-        returns: what the code returns.
+        returns: result of the code.
         has_aux: the function returns an auxiliary output as well.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.

@@ -66,7 +66,7 @@ class Block:
     """The derivatives of a part of the value with respect to a part of the arguments.
 
     Attributes:
-        output: what is differentiated.
+        output: the differentiated result.
         input: with respect to what.
         holomorphic: the convention for complex functions of complex numbers.
     """
@@ -120,8 +120,8 @@ class Structure:
 
     Attributes:
         function: as above.
-        outputs: what is returned.
-        inputs: what is differentiated.
+        outputs: the results.
+        inputs: the differentiated arguments.
         scope: classes of named tuples by the names that expressions have for them.
 
     Raises:

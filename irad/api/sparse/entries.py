@@ -126,7 +126,7 @@ class Layout:
 
         Args:
             compression: of the whole matrix, which may have another shape.
-            columns: how many there are.
+            columns: number of columns.
         """
         rows, is_forward = compression.pattern.shape[0], compression.mode == "forward"
         size, length = (columns, rows) if is_forward else (rows, columns)
@@ -182,9 +182,9 @@ def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask
     """From an array for the entries, a `Plan`, memory, and the arguments to what happened.
 
     Args:
-        primal: what the user gave.
-        function: what returns the results; `primal` itself for a Hessian.
-        task: what is asked for.
+        primal: the user's function.
+        function: the function that returns the results; `primal` itself for a Hessian.
+        task: description of the request.
 
     Returns:
         A callable that returns ``(rows, line, itemsize, scratch)``, and ``aux`` after these. ``rows`` is how many
@@ -331,11 +331,11 @@ class _Entries:
 
     Args:
         function: returns the results.
-        task: what is asked for.
+        task: description of the request.
         given: the types of its arguments.
 
     Attributes:
-        width: how many products there are in each run.
+        width: number of products in each run.
         expected: an expression for the number of rows of the plan.
     """
 
@@ -581,7 +581,7 @@ class _Columns(_Entries):
         Args:
             results: memory for these.
             product: from a lane to memory for the tangents of the results.
-            aux: what is returned besides; empty if nothing is.
+            aux: auxiliary output; empty if there is none.
         """
 
         def tangent(position: int, lane: int) -> str:

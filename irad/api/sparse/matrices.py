@@ -37,7 +37,7 @@ class Runs:
     Arrays are restored before each run but the first, so that they are left as by one; as a context, at the end.
 
     Attributes:
-        columns: how many the Jacobian has.
+        columns: number of columns of the Jacobian.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class PreparedMatrix:
         dtype: of the entries.
         mode: "forward" where columns are computed together, "reverse" where rows are.
         colours: a number for each column, or row; those of one colour are computed together.
-        products: how many products with a vector a call takes, without the check.
+        products: number of products with a vector in a call, without the check.
     """
 
     def __init__(self, derivative: SparseDerivative, compression: Compression, dtype: np.dtype[Any]) -> None:
@@ -405,7 +405,7 @@ def sparse_derivative(
     """The callable of a public function: its name is ``kind``, a Hessian is the Jacobian of the gradient.
 
     Raises:
-        SignatureError: what is asked for makes no sense, or SciPy is not installed.
+        SignatureError: an option is invalid, or SciPy is not installed.
     """
     wanted, used, is_symmetric = selected(f, argnums, argnames), options_or_default(options), kind == "sparse_hessian"
     primal, (position,) = wanted.primal, wanted.positions

@@ -61,7 +61,7 @@ def by_probing(products: Products, columns: int, *, has_nan: bool) -> Marking:
 
     Args:
         products: with the Jacobian, or with its transpose.
-        columns: how many there are.
+        columns: number of columns.
         has_nan: otherwise the code assumes that there is no NaN, and random numbers have to do.
     """
     mark = np.nan if has_nan else np.random.default_rng(_SEED).uniform(1.0, 2.0, columns)
@@ -77,7 +77,7 @@ def found_pattern(reached: Marking, columns: int) -> Any:
 
     Args:
         reached: finds what sets of columns reach.
-        columns: how many there are.
+        columns: number of columns.
 
     Returns:
         A matrix of SciPy's in the format CSC, with True wherever a result depends on an argument.

@@ -39,7 +39,7 @@ def typed_call(
     """The signature of a call for the types of its arguments, and its lowering: ``lower(emit, signature, values)``.
 
     Args:
-        call: what is called.
+        call: the called derivative.
         argument_types: those of the function, then that of the tuple of destinations, then that of the seed.
         intrinsic_call: `dispatcher.intrinsic_call`, for the gradient of a recursive function.
     """

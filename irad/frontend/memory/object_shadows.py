@@ -32,7 +32,7 @@ class ObjectShadows:
         leaves: the objects.
         flat: all LLVM arguments of the primal.
         arrays: arrays and records that get their shadows in the same buffer.
-        others: what has its shadow elsewhere, or none, by owner: objects, and extents of arrays.
+        others: objects and extents of arrays whose shadow is elsewhere, or that have none, by owner.
         keeps_apart: no two of these may share memory.
     """
 

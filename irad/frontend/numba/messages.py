@@ -37,7 +37,7 @@ class Explanation:
     Attributes:
         problem: a clause without subject's name: "it calls helper, which is a plain Python function".
         reason: why, in terms of Python.
-        remedy: what to do.
+        remedy: the remedy.
         focus: words of the source line to mark.
         places: where, innermost first; empty where Numba does not say. Some may be in code that Numba generated.
     """
