@@ -36,13 +36,15 @@ Status:
 @click.command(epilog=_EXAMPLES)
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
 @click.option("--args", "expression", metavar="PYTHON", required=True, help="The arguments of the calls.")
-@click.option("--hand", metavar="MODULE_OR_FILE:FUNCTION", help="Your gradient: returns what irad.value_and_grad does.")
+@click.option(
+    "--hand", metavar="MODULE_OR_FILE:FUNCTION", help="Your gradient: returns the same as irad.value_and_grad."
+)
 @click.option("--wrt", metavar="NAMES", help="Arguments to differentiate: 'x,w'. By default all that hold floats.")
 @click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
 @click.option("--rounds", default=31, show_default=True, type=click.IntRange(3), help="Samples of each function.")
 @click.option("--compare", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="JSON from before.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the JSON to a file, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to a file.")
 def bench(
     target: str,
     expression: str,

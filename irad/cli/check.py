@@ -36,7 +36,7 @@ Status:
 """
 _COLUMNS = (
     "difference / allowed: how far the gradient is from the expected number, as a multiple of what rounding explains; "
-    "up to 1 is right\naccuracy: a relative error smaller than this would not be seen"
+    "up to 1 is right\naccuracy: smaller relative errors would not be detected"
 )
 _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
@@ -45,25 +45,26 @@ _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
 @click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: the point to check.")
 @click.option(
-    "--sig", "signature", metavar="TYPES", help="Their Numba types; values are made up, floats from 0.5 to 2."
+    "--sig",
+    "signature",
+    metavar="TYPES",
+    help="Numba types of the arguments; values are generated, floats from 0.5 to 2.",
 )
 @click.option(
-    "--launch", metavar="BLOCKS, THREADS", help="Of a CUDA kernel: how it is launched, on the executor, to be checked."
+    "--launch", metavar="BLOCKS, THREADS", help="Launch configuration for checking a CUDA kernel on the executor."
 )
 @click.option(
-    "--points", default=3, show_default=True, type=click.IntRange(1), help="Points: this one and random ones."
+    "--points", default=3, show_default=True, type=click.IntRange(1), help="Number of points: this one and random ones."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of everything that is random.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers.")
 @click.option(
     "--wrt", metavar="NAMES", help="Arguments to differentiate with respect to: 'x,w'. By default all that hold floats."
 )
 @click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
 @click.option("--domain", "domains", metavar="NAME=LOW:HIGH", multiple=True, help="The range of an argument's numbers.")
-@click.option(
-    "--rtol", type=float, help="The relative difference that is allowed; by default the smallest that can be detected."
-)
+@click.option("--rtol", type=float, help="Allowed relative difference; by default the smallest that can be detected.")
 @click.option("--probe/--no-probe", default=True, show_default=True, help="Look for kinks, overflow, ends of domains.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def check(
     target: str,
     expression: str | None,
@@ -126,7 +127,7 @@ class _Session:
         """Everything that is not supported."""
         import irad
 
-        with working("looking for what cannot be differentiated"):
+        with working("looking for unsupported operations"):
             return irad.check(self._primal, *self._given, argnums=self._positions)
 
     def gradient(self, points: int, ranges: dict[int, tuple[Any, Any]], rtol: float | None) -> GradcheckReport:
@@ -155,7 +156,7 @@ class _Session:
 
         subject = CheckedFunction(self._primal, self._values, self._positions, {})
         trial = Trial(subject.primal, subject.values, subject.active, unit=True)
-        with progress("looking for weak points (--no-probe leaves this out)") as report:
+        with progress("looking for weak points (--no-probe skips this)") as report:
             return weak_points(trial, subject.names, report)
 
     def _run_once(self) -> None:
@@ -170,7 +171,7 @@ class _Session:
         except Exception as error:  # of the user's function: it is shown in a line
             made_up = any(value is not given for value, given in zip(self._values, self._given, strict=True))
             hint = ": these values were made up from types" if made_up else ""
-            raise raised(self._primal, error, f"give --args with a point where it runs{hint}") from None
+            raise raised(self._primal, error, f"pass --args at which it runs{hint}") from None
 
 
 class _KernelSession(_Session):
@@ -193,7 +194,7 @@ class _KernelSession(_Session):
         except IradError:
             raise
         except Exception as error:  # of Numba, which compiles the kernel: it is shown in a line
-            raise raised(launched.kernel, error, "give --args and --launch with which the kernel runs") from None
+            raise raised(launched.kernel, error, "pass --args and --launch with which the kernel runs") from None
 
 
 def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
@@ -312,7 +313,7 @@ def _conclusion(gradient: GradcheckReport, weak: Sequence[WeakPoint]) -> Text:
             if gradient.hidden_zero
             else "Report it, unless a rule of your own takes part."
         ),
-        "undecided": "The gradient could not be checked here; give another point, or --domain.",
+        "undecided": "The gradient could not be checked here; pass another point, or --domain.",
     }
     text = Text(words[verdict], style=_STYLES[verdict])
     if verdict == "right" and weak:

@@ -32,7 +32,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def doctor(as_json: bool) -> None:
     """Check the installation: versions, CPU, libraries, CUDA, caches; report missing parts and how to get them.
 
@@ -67,9 +67,7 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
         for line in _remedy(fact, console.width):
             console.print(line, soft_wrap=True)
     broken = sum(fact.state is State.BROKEN for fact in found)
-    console.print(
-        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to mend before irad works."
-    )
+    console.print("irad works here." if not broken else f"{broken} problem{'s' * (broken > 1)} to fix before irad works.")
 
 
 def _remedy(fact: Fact, width: int) -> Iterator[Text]:

@@ -39,21 +39,29 @@ Examples:
 )
 @click.option("--sig", "signature", metavar="TYPES", help="Numba types of the arguments: 'float64[::1], float64'.")
 @click.option("--stage", "stages", type=_STAGES, multiple=True, help="What to show; may be given several times.")
-@click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Of --stage adjoint: as LLVM IR or Python.")
-@click.option("--diff", "pair", type=_STAGES, nargs=2, default=None, metavar="A B", help="What B changes in A.")
-@click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Say why.")
+@click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Form of --stage adjoint: LLVM IR or Python.")
+@click.option(
+    "--diff",
+    "pair",
+    type=_STAGES,
+    nargs=2,
+    default=None,
+    metavar="A B",
+    help="Show the differences between two stages.",
+)
+@click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Explain a decision.")
 @click.option("--wrt", metavar="NAMES", help="Arguments to differentiate: 'x,w'. By default all that hold floats.")
 @click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
-@click.option("--plan", type=click.Choice(["default", "save_all"]), help="How it is decided what is saved.")
+@click.option("--plan", type=click.Choice(["default", "save_all"]), help="Plan for the saved values.")
 @click.option("--strict/--no-strict", default=None, help="Keep the order of all sums.")
 @click.option("--noise/--no-noise", help="Show metadata, reference counts, wrappers and mangled names, too.")
-@click.option("--lines/--no-lines", default=True, help="The number of the source line in front of each line.")
-@click.option("--json", "as_json", is_flag=True, help="Write all facts, and the stages asked for, as JSON.")
+@click.option("--lines/--no-lines", default=True, help="Show the source line number of each line.")
+@click.option("--json", "as_json", is_flag=True, help="Write all facts, and the requested stages, as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write all of it as one HTML page.")
-@click.option("--profile", is_flag=True, help="Run the derivative, too: the page says which lines take its time.")
+@click.option("--profile", is_flag=True, help="Also run the derivative, and show the time of each line.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
-@click.option("--pager/--no-pager", default=True, show_default=True, help="Page what is longer than the terminal.")
+@click.option("--pager/--no-pager", default=True, show_default=True, help="Use a pager for long output.")
 def inspect(
     target: str,
     expression: str | None,
@@ -172,7 +180,7 @@ def _profiled(collector: AnyCollector, report: Report) -> Report:
     except IradError:
         raise
     except Exception as error:  # of the user's function: it is shown in a line
-        raise raised(collector.subject.primal, error, "give --args with a point where it runs") from None
+        raise raised(collector.subject.primal, error, "pass --args at which it runs") from None
 
 
 def _json(collector: AnyCollector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:

@@ -64,13 +64,17 @@ _FORMS = {"ll": "ll", "bc": "bc", "asm": "s", "obj": "o"}
 @click.command(epilog=_EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to; standard output if not given."
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Output file; standard output by default."
 )
-@click.option("--emit", type=click.Choice(list(_FORMS)), help="Form of the output; by its suffix, else LLVM text.")
-@click.option("--plan", type=click.Choice(["default", "save_all"]), help="What the reverse sweep finds on the tape.")
+@click.option(
+    "--emit",
+    type=click.Choice(list(_FORMS)),
+    help="Form of the output; by default that of its suffix, otherwise LLVM text.",
+)
+@click.option("--plan", type=click.Choice(["default", "save_all"]), help="Plan for the saved values.")
 @click.option("--strict", is_flag=True, help="Keep the order of all sums of the adjoint.")
 @click.option("-O", "level", type=click.IntRange(0, 3), default=3, show_default=True, help="Optimise the derivatives.")
-@click.option("-v", "--verbose", is_flag=True, help="Say which calls were replaced.")
+@click.option("-v", "--verbose", is_flag=True, help="List the replaced calls.")
 def opt(
     file: Path, output: Path | None, emit: str | None, plan: str | None, strict: bool, level: int, verbose: bool
 ) -> None:
@@ -86,7 +90,9 @@ def opt(
             f"'.{suffix}' is not a form of output: choose one with --emit", click.get_current_context()
         )
     if output is None and suffix in ("bc", "o") and is_terminal():
-        raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
+        raise click.UsageError(
+            "this form cannot be written to a terminal: pass a file with -o", click.get_current_context()
+        )
     from irad.frontend.numba.library import CPU  # these load LLVM and Numba
     from irad.raw.differentiate import differentiate
     from irad.raw.files import Form, encode, read_module

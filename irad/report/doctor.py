@@ -164,7 +164,7 @@ def _device_names() -> str:
 
 SUPPORTED: Final = (
     "Linux on x86-64 is supported and tested. Other systems on which Numba compiles to little-endian code may work; "
-    "the self-test tells. Windows is not supported."
+    "the self-test shows whether it works. Windows is not supported."
 )
 _REQUIRED: Final = {
     "numba": min(versions.NUMBA),
@@ -176,14 +176,14 @@ _REQUIRED: Final = {
 _OPTIONAL: Final = {
     "scipy": "np.linalg, np.dot and @ in compiled code take their BLAS and LAPACK from it",
     "matplotlib": "`irad demo` plots with it",
-    "rocket-fft": "brings np.fft to compiled code",
+    "rocket-fft": "adds np.fft to compiled code",
 }
-_NO_SVML: Final = f"exp, sin, … in loops are computed number by number without it: {install('intel-cmplr-lib-rt')}"
+_NO_SVML: Final = f"without it, exp, sin, … in loops are computed one number at a time: {install('intel-cmplr-lib-rt')}"
 _CPU_FEATURES: Final = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 _LAYERS: Final = {
     "tbb": ("tbbpool", f"the layer that several Python threads may use at once: {install('tbb')}"),
     "omp": ("omppool", "apt install libgomp1"),
-    "workqueue": ("workqueue", "reinstall numba: it brings this layer itself"),
+    "workqueue": ("workqueue", "reinstall numba, which includes this layer"),
 }
 
 
@@ -339,7 +339,7 @@ def _cache() -> Iterator[Fact]:
     where = f"{folder} (NUMBA_CACHE_DIR)" if config.CACHE_DIR else f"{beside}{folder}"
     yield Fact(group, "folder", where)
     yield Fact(group, "Numba (cache=True)", _size(folder, "*.nb?"))
-    switch = "on for all (IRAD_CACHE=1)" if Options.from_environment().cache else "where asked for, by cache=True"
+    switch = "on for all (IRAD_CACHE=1)" if Options.from_environment().cache else "on request, with cache=True"
     yield Fact(group, "irad", f"{switch}; {_size(folder, '*.irad')}; to clear it, delete irad.*.irad")
 
 
@@ -366,7 +366,7 @@ def _self_test() -> Fact:
     return Fact("irad", "self-test", f"d/dx x³ at 2 is {slope}, not 12", State.BROKEN, _REINSTALL)
 
 
-_REINSTALL: Final = "reinstall numba and llvmlite in versions that belong together; if that does not help, report it"
+_REINSTALL: Final = "reinstall numba and llvmlite in matching versions; if that does not help, report it"
 
 
 def _cube(x: float) -> float:

@@ -110,7 +110,7 @@ def test_without_numba_irad_is_broken(monkeypatch: pytest.MonkeyPatch):
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 1
     assert "pip install 'numba>=0.65'" in done.output
-    assert "to mend before irad works" in done.output
+    assert "to fix before irad works" in done.output
 
 
 def test_an_old_version_is_broken(monkeypatch: pytest.MonkeyPatch):
@@ -159,7 +159,7 @@ def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert str(tmp_path) in folder.value
     assert numba.value.startswith("1.5 MB in 1 files")
     assert "0.2 MB in 1 files" in irad.value
-    assert "where asked for" in irad.value
+    assert "on request" in irad.value
     monkeypatch.setenv("IRAD_CACHE", "1")
     *_, irad = environment._cache()
     assert "on for all" in irad.value

@@ -643,6 +643,6 @@ def test_what_cannot_be_checked_is_named():
 
     with pytest.raises(GradcheckError, match="layer, a Layer: gradcheck cannot vary the numbers in it"):
         gradcheck(of_instance, Layer(X))
-    with pytest.raises(GradcheckError, match="nothing that it returns or writes depends on them"):
+    with pytest.raises(GradcheckError, match="no result depends on them"):
         gradcheck(whole, X)
     assert "there is nothing to check" in str(gradcheck(whole, X, raises=False))

@@ -14,7 +14,7 @@ from irad.report.shown.amounts import wrapped_text
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
 _WIDTH: Final = 80  # columns of a terminal
-NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writes depends on them"
+NO_FLOATS: Final = "no argument holds floats, or no result depends on them"
 
 
 class Verdict(enum.Enum):
