@@ -107,7 +107,7 @@ _TERMS: Final = 16  # at |πx| = 2 the next of the highest derivative has less t
 
 
 def _shares(power: str, x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """Both shares, with one exponential, of the distance; ½ where both are equal, infinite ones too."""
+    """Both shares, with one exponential, of the distance; ½ if both are equal, even if infinite."""
     distance = where(equal(x, y), 0.0, x - y)
     ratio = apply(power, -apply("fabs", distance))
     larger = 1.0 / (1.0 + ratio)
