@@ -27,23 +27,32 @@ from irad.passes.mode import forward_mode, reverse_mode
 
 
 class DerivativeKernel(DerivedKernel):
-    """The derivative of a kernel, which is launched as the kernel is; see `irad.cuda.grad`.
+    """The derivative of a kernel, launched as the kernel is; made by `irad.cuda.grad` and `irad.cuda.autodiff`.
 
     Attributes:
-        kernel: the primal, as `numba.cuda.jit` made it.
-        mode: reverse or forward.
-        options: how it is derived.
+        kernel: the kernel that it is the derivative of.
+        mode: `irad.Reverse` or `irad.Forward`.
+        options: how the derivative is created; see `irad.Options`.
 
     Examples:
         >>> import irad
+        >>> import numpy as np
+        >>> from irad import Duplicated
         >>> from numba import cuda
         >>> @cuda.jit
         ... def scale(x, y):
         ...     i = cuda.grid(1)
         ...     if i < x.size:
         ...         y[i] = 2.0 * x[i]
-        >>> irad.cuda.grad(scale)
+        >>> derivative = irad.cuda.grad(scale)
+        >>> derivative
         irad.cuda.grad(scale)
+        >>> x, dx, y, dy = np.ones(3), np.zeros(3), np.zeros(3), np.ones(3)
+        >>> with irad.cuda.executor():
+        ...     derivative[1, 32](Duplicated(x, dx), Duplicated(y, dy))
+        (None, None)
+        >>> dx, derivative.tape_bytes
+        (array([2., 2., 2.]), 0)
     """
 
     def __init__(self, kernel: Any, mode: AutodiffMode, options: Options) -> None:
@@ -55,7 +64,7 @@ class DerivativeKernel(DerivedKernel):
         return f"irad.cuda.autodiff({self.mode!r}, {name})" if self.mode.is_forward else f"irad.cuda.grad({name})"
 
     def __getitem__(self, configuration: Any) -> ConfiguredDerivative:
-        """With a configuration of the launch: ``[blocks, threads]``, ``[blocks, threads, stream, shared]``."""
+        """The derivative with the configuration of a launch: ``[blocks, threads]``, or with ``stream, shared`` added."""
         return ConfiguredDerivative(self, launch_of(configuration))
 
     def __call__(self, *_: Any, **__: Any) -> None:
@@ -69,7 +78,7 @@ class DerivativeKernel(DerivedKernel):
 
     @property
     def tape_bytes(self) -> int:
-        """Bytes of the tape that the largest of its last launches used: threads, times what one of them wanted most."""
+        """Bytes of the largest tape that a launch used: the number of threads times the most that one thread needed."""
         return max((use.threads * use.wanted for use in self._tapes.values()), default=0)
 
     def tape_use(self, derivative: KernelDerivative) -> TapeUse:
@@ -150,25 +159,27 @@ def _launched(
 
 @public
 def grad(kernel: Callable[..., Any], *, options: Options | None = None) -> DerivativeKernel:
-    """The derivative of a kernel in reverse mode, launched as the kernel is.
+    """The derivative of a kernel in reverse mode, launched in the same way as the kernel.
 
     ``irad.cuda.grad(kernel)[blocks, threads, stream, shared](…)`` takes the arguments of the kernel, each annotated:
-    ``Duplicated(x, dx)`` for an array with its shadow, ``Const(x)`` for what has no derivative, ``Active(2.0)`` for a
-    number whose derivative is returned, ``Duplicated(2.0, d)`` for a number whose derivative is added to an array of
-    one element, `irad.Cache` for workspace, `irad.BatchDuplicated` for several directions at once. Integers and their
-    arrays need no annotation. The kernel runs as well: outputs are computed. On entry a shadow holds the cotangent of
-    what the kernel leaves in the array, on return of what was in it before; see docs/contracts.md.
+    ``Duplicated(x, dx)`` for an array with its shadow, ``Const(x)`` for an argument without a derivative,
+    ``Active(2.0)`` for a number whose derivative is returned, ``Duplicated(2.0, d)`` for a number whose derivative is
+    added to an array of one element, `irad.Cache` for workspace, `irad.BatchDuplicated` for several directions at once.
+    Integers and their arrays need no annotation. The kernel runs as well: its outputs are computed. On entry a shadow
+    holds the cotangent of the final contents of the array, on return that of the initial contents; see
+    docs/contracts.md.
 
     Args:
-        kernel: what `numba.cuda.jit` or `irad.cuda.jit` made, or a plain function.
+        kernel: a kernel of ``numba.cuda.jit`` or `irad.cuda.jit`, or a plain function.
         options: how the derivative is created; see `irad.Options`. ``max_tape_bytes`` is for all threads together.
 
     Returns:
-        A kernel. A launch gives a tuple with one entry for each argument: the derivative for ``Active``, else None. It
-        waits for the result only if there is such a number, or if the threads need a tape.
+        An `irad.cuda.DerivativeKernel`. A launch gives a tuple with one entry for each argument: the derivative for
+        ``Active``, otherwise None. It waits for the result only if there is such a number, or if the threads need a
+        tape.
 
     Raises:
-        SignatureError: it is not a kernel.
+        SignatureError: ``kernel`` is not a kernel; in a launch: an annotation or a shadow does not fit.
 
     Examples:
         >>> import irad
@@ -193,18 +204,23 @@ def grad(kernel: Callable[..., Any], *, options: Options | None = None) -> Deriv
 
 @public
 def autodiff(mode: AutodiffMode, kernel: Callable[..., Any], *, options: Options | None = None) -> DerivativeKernel:
-    """The derivative of a kernel in either mode, launched as the kernel is; `grad` is that in reverse mode.
+    """The derivative of a kernel in reverse or forward mode, launched in the same way as the kernel.
 
-    In forward mode the shadow of an array holds its tangent, on entry of what is in the array, on return of what the
-    kernel leaves in it; a number comes with its tangent, ``Duplicated(2.0, 1.0)``.
+    In forward mode the shadow of an array holds its tangent: on entry that of its initial contents, on return that of
+    its final contents. A number comes with its tangent: ``Duplicated(2.0, 1.0)``. For reverse mode see
+    `irad.cuda.grad`.
 
     Args:
-        mode: ``irad.Reverse`` or ``irad.Forward``.
-        kernel: as in `grad`.
-        options: as in `grad`.
+        mode: `irad.Reverse` or `irad.Forward`.
+        kernel: the kernel, as in `irad.cuda.grad`.
+        options: how the derivative is created; see `irad.Options`.
+
+    Returns:
+        An `irad.cuda.DerivativeKernel`. A launch gives a tuple with an entry for each argument, as in `irad.cuda.grad`;
+        in forward mode all are None.
 
     Raises:
-        SignatureError: it is not a kernel, or not one of these modes.
+        SignatureError: ``kernel`` is not a kernel, or the mode is another one.
 
     Examples:
         >>> import irad

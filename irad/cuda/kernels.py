@@ -31,11 +31,14 @@ def jit(function: Any = None, **options: Any) -> Any:
     ``numba.cuda.jit``.
 
     Args:
-        function: the function; None where the decorator is called with options.
-        options: of ``numba.cuda.jit``.
+        function: the function; None if the decorator is called with options.
+        options: passed on to ``numba.cuda.jit``.
+
+    Returns:
+        The kernel or device function; a decorator if no function is given.
 
     Raises:
-        SignatureError: it is given a signature, or is not a function of Python.
+        SignatureError: a signature is given, or the function is not a Python function.
 
     Examples:
         >>> import irad

@@ -54,17 +54,43 @@ _DIFFERENCES: Final = ("2-point", "3-point", "cs")
 
 
 class Derivatives(Generic[_X, _R]):
-    """The derivatives of a function, made by `derivatives`; each is compiled when it is first called.
+    """The derivatives of a function, made by `irad.interop.scipy.derivatives`; each is compiled on first use.
 
-    All take the arguments of the function that are not fixed, as SciPy passes them; `hessp` and `jvp` take the
-    direction after the differentiated one, as ``hessp(x, p, *args)`` of SciPy does.
+    All take the arguments of the function that are not fixed, in the order in which SciPy passes them. `hessp` and
+    `jvp` take the direction after the differentiated argument, as ``hessp(x, p, *args)`` of SciPy does.
+
+    Args:
+        f: the function, as in `irad.interop.scipy.derivatives`.
+        args: values of the last arguments, which are fixed.
+        wrt: position or name of the argument that derivatives are taken with respect to.
+        options: how the derivatives are created; see `irad.Options`.
 
     Examples:
         >>> import irad.interop.scipy
         >>> import numpy as np
         >>> d = irad.interop.scipy.derivatives(lambda x, c: c * np.sum(x**3), args=(2.0,))
-        >>> d.grad(np.array([1.0, 2.0])), d.hessp(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
-        (array([ 6., 24.]), array([12.,  0.]))
+        >>> x = np.array([1.0, 2.0])
+        >>> d.fun(x), d.grad(x)
+        (18.0, array([ 6., 24.]))
+        >>> d.value_and_grad(x), d.hessp(x, np.array([1.0, 0.0]))
+        ((18.0, array([ 6., 24.])), array([12.,  0.]))
+        >>> d.hess(x)
+        array([[12.,  0.],
+               [ 0., 24.]])
+
+    For a function that returns an array:
+
+        >>> d = irad.interop.scipy.derivatives(lambda x: x * x)
+        >>> value, product = d.jvp(x, np.array([1.0, 0.0]))
+        >>> product
+        array([2., 0.])
+        >>> d.sparse_jac(x).toarray()
+        array([[2., 0.],
+               [0., 4.]])
+        >>> d.pattern(x).nnz
+        2
+
+    `jac` returns the same Jacobian as an array, `sparse_hess` the Hessian as a sparse matrix.
     """
 
     def __init__(self, f: _Function, args: Sequence[Any], wrt: int | str, options: Options | None) -> None:
@@ -171,11 +197,17 @@ def derivatives(
 
     Args:
         f: the function, as in `irad.grad`: a plain one or one of ``numba.njit``.
-        args: values of the last arguments, which are fixed; those that SciPy passes on itself (its ``args=``) are not
-            to be fixed.
-        wrt: the position or name of the argument that derivatives are with respect to: 1 for the right-hand side
+        args: values of the last arguments, which are fixed. Arguments that SciPy passes on itself (its ``args=``) must
+            not be fixed.
+        wrt: position or name of the argument that derivatives are taken with respect to: 1 for the right-hand side
             ``f(t, y)`` of ``solve_ivp``.
         options: how the derivatives are created; see `irad.Options`.
+
+    Returns:
+        An `irad.interop.scipy.Derivatives`.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles, or has no such argument.
 
     Examples:
         >>> import irad.interop.scipy

@@ -50,11 +50,11 @@ def collector_of(
 
 
 class Inspection:
-    """Stages of a function on its way to its derivative, with reasons.
+    """The stages of a function on its way to its derivative, with reasons; made by `irad.inspect`.
 
-    Each stage is an attribute with its text: ``python``, ``numba_ir``, ``llvm``, ``prepared``, ``types``, ``activity``,
-    ``plan``, ``tape``, ``adjoint``, ``optimized``, ``asm``. Nothing is computed before it is asked for; ``str()`` is an
-    overview.
+    Each stage is an attribute that holds its text: ``python``, ``numba_ir``, ``llvm``, ``prepared``, ``types``,
+    ``activity``, ``plan``, ``tape``, ``adjoint_python``, ``adjoint``, ``optimized``, ``asm``, and ``ptx`` for kernels.
+    Nothing is computed before it is asked for. ``str()`` gives an overview; a notebook shows the HTML page.
 
     Examples:
         >>> import irad
@@ -65,8 +65,18 @@ class Inspection:
         >>> inspection = irad.inspect(cube, float64)
         >>> "fmul" in inspection.adjoint
         True
+        >>> inspection.stage("adjoint") == inspection.adjoint
+        True
         >>> inspection.explain("x").splitlines()[0]
         'x: a variable of cube'
+        >>> inspection.report.function
+        'cube'
+        >>> inspection.diff("adjoint", "optimized").splitlines()[0]
+        '--- adjoint'
+        >>> "def " in str(inspection.adjoint_as_python())
+        True
+        >>> inspection.json().startswith("{")
+        True
     """
 
     def __init__(self, collector: AnyCollector) -> None:
@@ -75,10 +85,10 @@ class Inspection:
 
     @property
     def report(self) -> Report:
-        """All facts, without the text of the stages.
+        """All facts as data, without the text of the stages.
 
-        Where arguments were given, and not types, the derivative is called once, on copies of them: the bytes of the
-        tape are those of that call.
+        If arguments were given, and not types, the derivative is called once, on copies of them: the bytes of the tape
+        are those of that call.
 
         Raises:
             IradError: the function cannot be differentiated.
@@ -89,18 +99,24 @@ class Inspection:
         """The text of a stage.
 
         Args:
-            name: as on the command line: "adjoint", "numba-ir", …
-            noise: also show metadata, reference counts, mangled names.
+            name: the stage as on the command line: "adjoint", "numba-ir", …
+            noise: whether to show metadata, reference counts and mangled names, too.
+
+        Returns:
+            The text, in LLVM IR, Numba IR, Python or assembly.
 
         Raises:
             SignatureError: there is no such stage.
-            IradError: the function cannot be differentiated; the stages before "types" are still available.
+            IradError: the function cannot be differentiated; the stages before "types" are available all the same.
         """
         stage = _stage(name)
         return stage_text(self._report(frozenset({stage})).stages[stage], noise=noise)
 
     def adjoint_as_python(self) -> PythonText:
-        """The value and the gradient as Python source, which can be run; the stage "adjoint" for people.
+        """The value and the gradient as Python source that can be run; the stage "adjoint" for people.
+
+        Returns:
+            The source; ``str()`` gives its text.
 
         Raises:
             UnsupportedError: something in it has no Python form.
@@ -109,13 +125,32 @@ class Inspection:
         return self._collector.adjoint_as_python()
 
     def diff(self, before: str, after: str, *, noise: bool = False) -> str:
-        """A unified diff of two stages."""
+        """The differences between two stages.
+
+        Args:
+            before: a stage, as in `stage`.
+            after: another stage.
+            noise: whether to show metadata, reference counts and mangled names, too.
+
+        Returns:
+            A unified diff.
+
+        Raises:
+            SignatureError: there is no such stage.
+            IradError: the function cannot be differentiated.
+        """
         stages = _stage(before), _stage(after)
         found = self._report(frozenset(stages)).stages
         return "\n".join(difference(found[stages[0]], found[stages[1]], noise=noise)) + "\n"
 
     def explain(self, question: str | int) -> str:
-        """Why: about a line (13), a value ("%.190"), a Python variable ("total") or "tape".
+        """The reasons for a decision: why a line is active, why a value is saved.
+
+        Args:
+            question: a line (13), a value ("%.190"), a Python variable ("total") or "tape".
+
+        Returns:
+            A text of a few lines.
 
         Raises:
             SignatureError: there is no such line, value or variable.
@@ -123,20 +158,44 @@ class Inspection:
         return explain(self.report, str(question))
 
     def json(self, *stages: str) -> str:
-        """The facts, and the text of some stages, as JSON."""
+        """The facts, and the text of some stages, as JSON.
+
+        Args:
+            stages: names of stages, as in `stage`.
+
+        Returns:
+            The JSON text.
+
+        Raises:
+            SignatureError: there is no such stage.
+            IradError: the function cannot be differentiated.
+        """
         return to_json(self._report(frozenset(map(_stage, stages)), measures=True))
 
     def html(self, *, profile: bool = False) -> str:
-        """All of it as one HTML page, which needs nothing else.
+        """All stages and facts as one HTML page, which needs no other file. It needs Jinja2.
+
+        The page of a function that is refused shows the reason, its source, and the stages before the analyses.
 
         Args:
-            profile: run the derivative for a second to find which share of the time each line takes.
+            profile: whether to run the derivative for a second to find which share of the time each line takes.
 
-        The page of a function that is refused shows why, its source, and the stages before the analyses.
+        Returns:
+            The HTML text.
 
         Raises:
             SignatureError: a profile is wanted, and the arguments are types.
             IradError: Numba does not compile the function, or Jinja2 is not installed.
+
+        Examples:
+            >>> import irad
+            >>> from numba import float64, njit
+            >>> @njit
+            ... def cube(x):
+            ...     return x * x * x
+            >>> page = irad.inspect(cube, float64).html()
+            >>> "</html>" in page
+            True
         """
         report = self._page()
         return render(self._collector.profile.applied_to(report) if profile and not report.refusals else report)
@@ -186,17 +245,20 @@ def inspect(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Inspection:
-    """Shows what irad does with a function, and why.
+    """The stages of a function on its way to its derivative, with reasons.
 
     Args:
-        f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave, or a kernel
-            of ``numba.cuda.jit`` or its derivative, for which neither a GPU nor a driver is needed.
-        args: arguments of one call, or Numba types in their place (``numba.float64[:]``). For types nothing is run;
-            with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
+        f: the function, as in `irad.grad`; or the result of `irad.grad`, `irad.value_and_grad` and the like; or a
+            kernel of ``numba.cuda.jit`` or its derivative, for which neither a GPU nor a driver is needed.
+        args: arguments of one call, or Numba types in their place (``numba.float64[:]``). With types nothing is run;
+            with arguments the derivative is called once, on copies of them, to measure its tape, when the facts are
             first asked for.
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
-        options: how the derivative is created.
+        options: how the derivative is created; see `irad.Options`.
+
+    Returns:
+        An `irad.Inspection`.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
@@ -208,8 +270,9 @@ def inspect(
         >>> @njit
         ... def cube(x):
         ...     return x * x * x
-        >>> "fmul" in irad.inspect(cube, float64).stage("adjoint")
-        True
+        >>> print(irad.inspect(cube, float64).explain("x"))
+        x: a variable of cube
+        ...
     """
     kernel = kernel_of(f)
     named = f if kernel is None else kernel.py_func

@@ -19,15 +19,15 @@ _BELOW = 18  # columns in front of a line of the source that stands below its pl
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Result of `irad.check`.
+    """The result of `irad.check`; ``print`` shows it as text.
 
     Attributes:
         function: the qualified name of the function.
-        location: where it is defined.
+        location: the place of its definition, with ``file`` and ``line``.
         arguments: name and Numba type of each parameter.
-        positions: the arguments with respect to which it is differentiated.
-        problems: every construct that irad cannot differentiate, each with its place and a remedy.
-        plan: of a CUDA kernel, how its derivative works: how it adds to shadows and why so, where threads wait for each
+        positions: positions of the arguments with respect to which it is differentiated.
+        problems: an error for each construct that irad cannot differentiate, with its place and a remedy.
+        plan: for a CUDA kernel, how its derivative works: how it adds to shadows and why, where threads wait for each
             other, what is on the tape.
 
     Examples:
@@ -91,12 +91,12 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class TapeReport:
-    """The memory that the tape of one call took.
+    """The memory that the tape of one call took; the result of `irad.tape_report`. ``print`` shows it as text.
 
     Attributes:
-        function: qualified name.
-        uses: by value, the largest first.
-        derivative: which one was called: ``irad.grad``, ``irad.vjp`` or ``irad.split``.
+        function: the qualified name of the function.
+        uses: the saved values with their bytes, the largest first.
+        derivative: the derivative that was called: ``irad.grad``, ``irad.vjp`` or ``irad.split``.
 
     Examples:
         >>> import irad
@@ -120,11 +120,16 @@ class TapeReport:
 
     @property
     def total(self) -> int:
-        """Bytes, rounding for alignment aside."""
+        """Bytes of all saved values, without padding for alignment."""
         return sum(use.bytes for use in self.uses)
 
     def lines(self) -> tuple[tuple[SourceLocation, int], ...]:
-        """Bytes by line of the source, the largest first; what has no line is left out."""
+        """Bytes by line of the source.
+
+        Returns:
+            Pairs of a place, with ``file`` and ``line``, and its bytes, the largest first. Values without a line are
+            left out.
+        """
         places = {(u.location.file, u.location.line): u.location for u in self.uses if u.location is not None}
         return tuple((places[key], count) for key, count in by_line(self.uses).items())
 

@@ -29,26 +29,26 @@ def recursive_map(
     copy_if_inactive: bool = False,
     inactive: Predicate | None = None,
 ) -> Any:
-    """A structure like the first one, with what ``f`` makes of the vectors at each place.
+    """A structure with the results of a function for the vectors at each place of other structures.
 
     Vectors are floats and complex numbers, arrays of these, and values of registered types. They are found in tuples,
     lists, dictionaries (as values), dataclasses, classes of attrs, closures, arrays of records and of objects, jitclass
-    instances and typed containers. All else is inactive: integers, text, functions without closures, files.
+    instances and typed containers. Everything else is inactive: integers, text, functions without closures, files.
 
-    What the first structure holds twice is one object in the result, too; a structure may hold itself.
+    If the first structure holds an object twice, its result is one object, too. A structure may hold itself.
 
     Args:
-        f: takes one vector of each structure and returns one like them, or a tuple for several results.
-        inputs: structures that are alike and share what the first one shares.
-        outputs: how many results there are.
-        seen: by the ``id`` of objects what takes their place (a tuple for several results). It is given what is made;
-            pass it on to calls for other structures that share objects with this one, and keep those alive.
-        copy_if_inactive: whether the result has copies of what is inactive; by default it shares it. What cannot be
-            copied (an open file) is shared.
-        inactive: says of an object whether it is inactive although it may hold vectors.
+        f: a function of one vector of each structure; returns a vector like them, or a tuple for several results.
+        inputs: structures that are alike and share the objects that the first one shares.
+        outputs: number of results.
+        seen: replacements of objects by their ``id`` (a tuple for several results), to which new ones are added. Pass
+            it to calls for other structures that share objects with this one, and keep those structures alive.
+        copy_if_inactive: whether inactive parts are copied; by default the result shares them. Parts that cannot be
+            copied, such as an open file, are shared.
+        inactive: a predicate: true for an object that is inactive although it may hold vectors.
 
     Returns:
-        The result, or a tuple of several; an input that holds no vectors is returned itself.
+        The result, or a tuple of several. An input that holds no vectors is returned itself.
 
     Raises:
         SignatureError: the structures are not alike.
@@ -70,26 +70,26 @@ def recursive_map_into(
     seen: Memo | None = None,
     inactive: Predicate | None = None,
 ) -> Any:
-    """Like `recursive_map`, with the storage of ``output`` reused as far as it can be overwritten.
+    """The map of `irad.data.recursive_map`, written to an existing structure as far as that can be overwritten.
 
-    Arrays are overwritten, lists, dictionaries and instances keep their identity. Numbers cannot be overwritten: tuples
-    and frozen instances that hold some are created again, so use the result in place of ``output``. What is
-    inactive in ``output`` stays. ``output`` may be one of the inputs.
+    Arrays are overwritten; lists, dictionaries and instances keep their identity. Numbers cannot be overwritten: tuples
+    and frozen instances that hold some are created again, so use the result in place of ``output``. Inactive parts of
+    ``output`` stay. ``output`` may be one of the inputs.
 
     Args:
-        f: as in `recursive_map`; where it has a parameter ``out``, as ufuncs do, it is asked to write there.
+        f: a function, as in `irad.data.recursive_map`; if it has a parameter ``out``, as ufuncs do, it writes there.
         output: a structure like the inputs, or a tuple of several. It may share no more than the first input does.
-        inputs: as in `recursive_map`.
-        outputs: how many outputs there are.
-        seen: as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        inputs: structures, as in `irad.data.recursive_map`.
+        outputs: number of outputs.
+        seen: objects and their replacements, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Returns:
         The result, or a tuple of several.
 
     Raises:
         SignatureError: the structures are not alike, or ``output`` shares what the first input does not. Nothing has
-            been written.
+            been written then.
 
     Examples:
         >>> import numpy as np
@@ -111,18 +111,20 @@ def recursive_map_(
     seen: Memo | None = None,
     inactive: Predicate | None = None,
 ) -> None:
-    """Like `recursive_map_into`, for structures in which everything can be overwritten.
+    """The map of `irad.data.recursive_map`, written to a structure in which everything can be overwritten.
 
     Args:
-        f: as in `recursive_map_into`.
-        output: as in `recursive_map_into`; each number in it is held by something that can be changed.
-        inputs: as in `recursive_map`.
-        outputs: as in `recursive_map_into`.
-        seen: as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        f: a function, as in `irad.data.recursive_map_into`.
+        output: a structure like the inputs, or a tuple of several; each number in it is held by a list, dictionary or
+            instance that can be changed.
+        inputs: structures, as in `irad.data.recursive_map`.
+        outputs: number of outputs.
+        seen: objects and their replacements, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Raises:
-        SignatureError: as in `recursive_map_into`, or a part cannot be overwritten. Nothing has been written.
+        SignatureError: as in `irad.data.recursive_map_into`, or a part cannot be overwritten. Nothing has been written
+            then.
 
     Examples:
         >>> import numpy as np
@@ -218,13 +220,16 @@ _adding: Final = threading.RLock()  # a function of the user may accumulate, too
 def make_zero(
     x: Any, *, seen: Memo | None = None, copy_if_inactive: bool = False, inactive: Predicate | None = None
 ) -> Any:
-    """A structure like ``x`` with zeros for its vectors: what a shadow of ``x`` is to begin with.
+    """A structure like ``x`` with zeros for its vectors: the initial shadow of ``x``.
 
     Args:
-        x: any structure, as in `recursive_map`.
-        seen: as in `recursive_map`.
-        copy_if_inactive: as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        x: any structure, as in `irad.data.recursive_map`.
+        seen: objects and their replacements, as in `irad.data.recursive_map`.
+        copy_if_inactive: whether inactive parts are copied, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        The structure: its vectors are new, its other parts are those of ``x``.
 
     Examples:
         >>> import numpy as np
@@ -236,14 +241,14 @@ def make_zero(
 
 
 def make_zero_(x: Any, *, inactive: Predicate | None = None) -> None:
-    """Overwrites all vectors in ``x`` with zeros.
+    """Overwrites all vectors of a structure with zeros.
 
     Args:
-        x: a structure that can be overwritten, as in `recursive_map_`.
-        inactive: as in `recursive_map`.
+        x: a structure in which everything can be overwritten, as in `irad.data.recursive_map_`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Raises:
-        SignatureError: a part cannot be overwritten. Nothing has been written.
+        SignatureError: a part cannot be overwritten. Nothing has been written then.
 
     Examples:
         >>> import numpy as np
@@ -257,11 +262,11 @@ def make_zero_(x: Any, *, inactive: Predicate | None = None) -> None:
 
 
 def remake_zero_(x: Any, *, inactive: Predicate | None = None) -> None:
-    """Overwrites with zeros what can be overwritten in ``x``; numbers in tuples and read-only arrays stay.
+    """Overwrites with zeros what can be overwritten in a structure; numbers in tuples and read-only arrays stay.
 
     Args:
-        x: any structure, as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        x: any structure, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Examples:
         >>> import numpy as np
@@ -279,10 +284,13 @@ def copy(x: Any, *, seen: Memo | None = None, copy_if_inactive: bool = False, in
     """A structure like ``x`` with copies of its vectors.
 
     Args:
-        x: any structure, as in `recursive_map`.
-        seen: as in `recursive_map`.
-        copy_if_inactive: as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        x: any structure, as in `irad.data.recursive_map`.
+        seen: objects and their replacements, as in `irad.data.recursive_map`.
+        copy_if_inactive: whether inactive parts are copied, too, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        The structure; objects that ``x`` holds twice are one object in it, too.
 
     Examples:
         >>> import numpy as np
@@ -303,19 +311,20 @@ def accumulate(
     atomic: bool = False,
     inactive: Predicate | None = None,
 ) -> None:
-    """Adds ``f(y)`` to ``x``, in place: each vector that is shared is added to once.
+    """Adds ``f(y)`` to ``x`` in place; a vector that is shared is added to once.
 
     Args:
-        x: a structure that can be overwritten, as in `recursive_map_`; integers and what else is inactive stay.
-        y: a structure like it. Where it holds several arrays in place of one of ``x``, as a gradient does that has an
-            array for each path, their sum is added.
-        f: of each vector of ``y``: `numpy.conj`, say, or a multiple; the identity by default.
-        atomic: whether other threads may add to the same vectors at the same time, with ``atomic=True``.
-        inactive: as in `recursive_map`.
+        x: a structure in which everything can be overwritten, as in `irad.data.recursive_map_`; integers and other
+            inactive parts stay.
+        y: a structure like it. If it holds several arrays in place of one of ``x``, as a gradient with an array for
+            each path does, their sum is added.
+        f: a function of a vector of ``y``, such as `numpy.conj` or a multiple; by default the identity.
+        atomic: whether other threads may add to the same vectors at the same time, with ``atomic=True``, too.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Raises:
-        SignatureError: the structures are not alike, or a part of ``x`` cannot be overwritten. Nothing has been
-            written.
+        SignatureError: the structures are not alike, or a part of ``x`` cannot be overwritten. Nothing has been written
+            then.
 
     Examples:
         >>> import numpy as np
@@ -364,8 +373,11 @@ def leaves(x: Any, *, inactive: Predicate | None = None) -> list[Any]:
     """The vectors of a structure in reading order, each once: what an optimiser loops over.
 
     Args:
-        x: any structure, as in `irad.data.recursive_map`; fields of arrays of records are given as views.
-        inactive: as in `irad.data.recursive_map`.
+        x: any structure, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        A list of the vectors themselves; for fields of arrays of records, of views of them.
 
     Examples:
         >>> import numpy as np
@@ -380,12 +392,12 @@ def leaves(x: Any, *, inactive: Predicate | None = None) -> list[Any]:
 
 
 def dot(x: Any, y: Any, *, inactive: Predicate | None = None) -> Any:
-    """The inner product: the sum of ``conj(x) * y`` over all elements, those that are shared once.
+    """The inner product of two structures: the sum of ``conj(x) * y`` over all elements, shared ones counted once.
 
     Args:
         x: any structure, as in `irad.data.recursive_map`.
         y: a structure like it.
-        inactive: as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Returns:
         A float; a complex number if ``x`` holds complex numbers.
@@ -404,11 +416,14 @@ def dot(x: Any, y: Any, *, inactive: Predicate | None = None) -> Any:
 
 
 def norm(x: Any, *, inactive: Predicate | None = None) -> float:
-    """The Euclidean norm of all elements, those that are shared once.
+    """The Euclidean norm of a structure: the root of the sum of the squares of all elements, shared ones counted once.
 
     Args:
         x: any structure, as in `irad.data.recursive_map`.
-        inactive: as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        A float.
 
     Examples:
         >>> from irad import data
@@ -420,11 +435,14 @@ def norm(x: Any, *, inactive: Predicate | None = None) -> float:
 
 
 def to_vec(x: Any, *, inactive: Predicate | None = None) -> NDArray[np.float64]:
-    """All elements of ``x`` as a flat array of doubles; what is shared is there once, a complex number is two doubles.
+    """All elements of a structure as a flat array.
 
     Args:
         x: any structure, as in `irad.data.recursive_map`.
-        inactive: as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        A new array of float64; shared elements appear once, a complex number takes two.
 
     Examples:
         >>> import numpy as np
@@ -437,12 +455,15 @@ def to_vec(x: Any, *, inactive: Predicate | None = None) -> NDArray[np.float64]:
 
 
 def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | None = None) -> Any:
-    """A structure like ``like`` with elements from a flat array, the inverse of `to_vec`.
+    """A structure with the elements of a flat array: the inverse of `irad.data.to_vec`.
 
     Args:
-        vector: as many doubles as ``to_vec(like)`` returns.
+        vector: as many float64 numbers as ``to_vec(like)`` returns.
         like: any structure, as in `irad.data.recursive_map`.
-        inactive: as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        A structure like ``like``, whose vectors are new.
 
     Raises:
         SignatureError: there are more or fewer elements than in ``like``.
@@ -474,12 +495,15 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
 
 
 def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
-    """A structure like ``x`` that is zero but for one element: a vector of the standard basis.
+    """A structure that is zero except for one element: a vector of the standard basis.
 
     Args:
         x: any structure, as in `irad.data.recursive_map`.
-        index: of the element in ``to_vec(x)``, which is 1.
-        inactive: as in `irad.data.recursive_map`.
+        index: position in ``to_vec(x)`` of the element that is 1.
+        inactive: a predicate, as in `irad.data.recursive_map`.
+
+    Returns:
+        A structure like ``x``, whose vectors are new.
 
     Raises:
         SignatureError: there is no such element.

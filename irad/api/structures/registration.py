@@ -21,16 +21,16 @@ def register_vector(
     refilled: Callable[[Any, NDArray[np.float64]], Any],
     assign: Callable[[Any, Any], None] | None = None,
 ) -> None:
-    """States that values of a class are vectors: functions that are mapped over structures are called with them.
+    """Registers a class whose values are vectors: functions that are mapped over structures are called with them.
 
     The class has ``+``, ``-`` and products and quotients with numbers.
 
     Args:
-        cls: the class; its subclasses are vectors as well, unless they are registered.
-        zero: of a value the zero of its space.
-        dot: of two values the inner product.
-        read: of a value its elements, a flat array of doubles.
-        refilled: of a value and such an array, a value with these elements.
+        cls: the class; its subclasses are vectors, too, unless they are registered otherwise.
+        zero: ``zero(value)`` returns the zero vector of the same space.
+        dot: ``dot(x, y)`` returns the inner product.
+        read: ``read(value)`` returns the elements as a flat array of float64.
+        refilled: ``refilled(value, elements)`` returns a value like the first with these elements.
         assign: ``assign(target, source)`` overwrites the elements of ``target``; None for immutable values.
 
     Examples:
@@ -52,14 +52,14 @@ def register_vector(
 
 
 def register_container(cls: type, fields: Sequence[str], *, mutable: bool = True) -> None:
-    """States that instances of a class hold vectors, or objects that hold some, in fields.
+    """Registers a class whose instances hold vectors, or objects that hold some, in attributes.
 
-    Copies are made by `copy.copy`.
+    Instances are copied by `copy.copy`.
 
     Args:
-        cls: the class; also for its subclasses, unless they are registered.
-        fields: the names of the attributes.
-        mutable: whether the fields of an instance may be assigned to.
+        cls: the class; also for its subclasses, unless they are registered otherwise.
+        fields: names of the attributes.
+        mutable: whether the attributes of an instance may be assigned to.
 
     Examples:
         >>> import numpy as np
@@ -77,10 +77,10 @@ def register_container(cls: type, fields: Sequence[str], *, mutable: bool = True
 
 
 def register_inactive(cls: type) -> None:
-    """States that no derivative is with respect to what instances of a class hold.
+    """Registers a class whose instances carry no derivative, whatever they hold.
 
     Args:
-        cls: the class; also for its subclasses, unless they are registered.
+        cls: the class; also for its subclasses, unless they are registered otherwise.
 
     Examples:
         >>> import numpy as np
@@ -96,7 +96,7 @@ def register_inactive(cls: type) -> None:
 
 
 def unregister(cls: type) -> None:
-    """Takes a registration back.
+    """Removes the registration of a class.
 
     Args:
         cls: the class that was registered.

@@ -26,25 +26,42 @@ from irad.message import with_article
 class VectorSpace:
     """A structure with the operations of a vector: ``+``, ``-``, products with numbers, inner products.
 
-    Operators make new structures. In place, ``+=`` and its relatives reuse what can be overwritten, and `axpy` and
-    `copyto` do so in another vector's storage. All take the structure's vectors, each once; what is inactive stays that
-    of the vector on the left.
+    Operators create new structures. In place, ``+=`` and the like reuse the memory of the vector on the left, and
+    `axpy` and `copyto` that of another vector, as far as it can be overwritten. All work on the vectors of the
+    structure, each once; its other parts stay those of the vector on the left.
 
     Args:
-        value: any structure, as in `recursive_map`.
-        inactive: as in `recursive_map`.
+        value: any structure, as in `irad.data.recursive_map`.
+        inactive: a predicate, as in `irad.data.recursive_map`.
 
     Attributes:
         value: the structure.
+
+    Raises:
+        SignatureError: in an operation: the structures are not alike, or the other operand is not a vector or a number.
 
     Examples:
         >>> import numpy as np
         >>> from irad.data import VectorSpace
         >>> x = VectorSpace({"w": np.array([3.0, 0.0]), "b": 4.0})
-        >>> x.norm()
-        5.0
+        >>> x.norm(), x.dot(x)
+        (5.0, 25.0)
         >>> (x + 2.0 * x).value
         {'w': array([9., 0.]), 'b': 12.0}
+        >>> x.map(np.sqrt).value["b"]
+        2.0
+        >>> y = x.zero()
+        >>> x.copyto(y)
+        >>> y.axpy(10.0, x)  # y += 10 x, without a temporary
+        >>> y.value
+        {'w': array([33.,  0.]), 'b': 44.0}
+        >>> z = y.copy()
+        >>> z.map_(np.minimum, x, y)
+        >>> z.value
+        {'w': array([3., 0.]), 'b': 4.0}
+        >>> z.zero_()
+        >>> z.norm()
+        0.0
     """
 
     __slots__ = ("_inactive", "_scratch", "value")
@@ -91,15 +108,15 @@ class VectorSpace:
         return self._overwritten(_over(self._factor(divisor)))
 
     def dot(self, other: VectorSpace) -> Any:
-        """The inner product, as `irad.data.dot`."""
+        """The inner product with another vector, as `irad.data.dot` computes it."""
         return dot(self.value, _structure(other), inactive=self._inactive)
 
     def norm(self) -> float:
-        """The Euclidean norm, as `irad.data.norm`."""
+        """The Euclidean norm, as `irad.data.norm` computes it."""
         return norm(self.value, inactive=self._inactive)
 
     def zero(self) -> Self:
-        """The zero of this space, in new storage."""
+        """The zero vector of this space, in new memory."""
         return self._like(make_zero(self.value, inactive=self._inactive))
 
     def zero_(self) -> None:
@@ -107,7 +124,7 @@ class VectorSpace:
         self._overwritten(zero)
 
     def copy(self) -> Self:
-        """A copy of the vector, in new storage."""
+        """A copy of the vector, in new memory."""
         return self._like(copy(self.value, inactive=self._inactive))
 
     def copyto(self, target: VectorSpace) -> None:
@@ -115,19 +132,19 @@ class VectorSpace:
         target._filled(copied, self)
 
     def map(self, f: Callable[..., Any], *others: VectorSpace) -> Self:
-        """A vector of what ``f`` makes of the parts of this one and others: ``x.map(np.maximum, y)``."""
+        """A new vector of the results of ``f`` for the parts of this vector and others: ``x.map(np.maximum, y)``."""
         return self._made(f, *others)
 
     def map_(self, f: Callable[..., Any], *vectors: VectorSpace) -> None:
-        """Overwrites this vector with what ``f`` makes of the parts of others: ``x.map_(np.sqrt, y)``.
+        """Overwrites this vector with the results of ``f`` for the parts of others, as in ``x.map_(np.sqrt, y)``.
 
-        Functions of NumPy, and others with a parameter ``out``, write to this vector's arrays. It may itself be one of
-        ``vectors``.
+        Functions of NumPy, and others with a parameter ``out``, write to the arrays of this vector. It may itself be
+        one of ``vectors``.
         """
         self._filled(f, *vectors)
 
     def axpy(self, factor: complex, x: VectorSpace) -> None:
-        """Adds ``factor * x``; what that takes of memory is kept for the next time."""
+        """Adds ``factor * x`` in place; the temporary memory for that is kept for the next call."""
         self._overwritten(partial(axpy, factor=self._factor(factor), room=self._room), x)
 
     def _factor(self, factor: complex) -> Any:

@@ -162,18 +162,18 @@ def gradient(record: Record, array: Any) -> Any:
 
 
 class Tape:
-    """Records what host code does on the device: launches of kernels, and copies to, from and within the device.
+    """A recording of the kernels that host code launches, and of its copies to, from and within the device.
 
-    Every array of floats that kernels take has a derivative, unless it is passed as ``irad.Const(array)``; numbers are
-    constants: what shall have a derivative is in an array, of one element perhaps. `backward` then gives the
-    derivatives of what was computed with respect to everything that it was computed from.
+    Every array of floats that kernels take has a derivative, unless it is passed as ``irad.Const(array)``. Numbers are
+    constants: put a number that needs a derivative into an array of one element. `backward` then computes the
+    derivatives of the outputs with respect to everything that they were computed from.
 
     Arrays may be overwritten: what an operation overwrites is saved if it is needed again. While `backward` reverses an
-    operation, memory is as it was before it; afterwards it is as it was when `backward` was called. Buffers and shadows
-    come from a pool and go back to it: the second step of a loop allocates nothing.
+    operation, memory is as it was before that operation; afterwards it is as it was when `backward` was called. Buffers
+    and shadows come from a pool and go back to it: the second step of a loop allocates nothing.
 
-    What the tape does not see, such as assignments to elements or other libraries, must not change arrays that it has
-    seen. On the executor that is checked.
+    Changes that the tape does not see, such as assignments to elements or calls of other libraries, must not be made to
+    arrays that it has seen. The executor checks that.
 
     Examples:
         >>> import irad
@@ -194,9 +194,12 @@ class Tape:
         ...     with irad.cuda.Tape() as tape:
         ...         square[1, 32](x, y)
         ...         total[1, 32](y, out)
+        ...     print(len(tape), tape.saved_bytes)
         ...     tape.backward(out)
-        ...     tape.gradient(x).copy_to_host()
-        array([2., 4.])
+        ...     print(tape.gradient(x).copy_to_host())
+        ...     tape.reset()
+        2 8
+        [2. 4.]
     """
 
     def __init__(self) -> None:
@@ -207,7 +210,7 @@ class Tape:
         self._watch = ExitStack()
 
     def __len__(self) -> int:
-        """Number of operations that it has recorded."""
+        """Number of operations that were recorded."""
         return len(self._record.operations)
 
     def __enter__(self) -> Tape:
@@ -224,12 +227,12 @@ class Tape:
         self._watch.close()
 
     def reset(self) -> None:
-        """Forgets everything; arrays that `gradient` gave stay as they are."""
+        """Drops all records, so that the tape can be used again; arrays that `gradient` returned stay valid."""
         self._record.clear()
 
     @property
     def saved_bytes(self) -> int:
-        """Bytes of memory that was saved because it was overwritten."""
+        """Bytes of memory that were saved because they were overwritten."""
         return sum(each.high - each.low for operation in self._record.operations for each in operation.saved)
 
     def backward(self, *outputs: Any) -> None:
