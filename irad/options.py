@@ -23,34 +23,40 @@ _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_ma
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of derivatives. Equal options give the same code for the same function.
+    """Settings of derivatives; equal options give the same code for the same function.
 
     Attributes:
-        plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,
-            which is slow and simple: the oracle for the other.
-        strict: keep the order of every sum of the adjoint, and divide cotangents; otherwise sums may be reordered so
-            that they vectorise, and cotangents are multiplied by the reciprocal.
-        verify: check the module after every pass, and that both sweeps of a derivative decide alike.
-        debug: the derivative watches for NaNs, infinities and ties while it runs, and reports where they began.
-        max_tape_bytes: a call whose tape would be larger raises `TapeLimitError`; None means no limit.
-        boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel
-            loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes memory
-            that belongs to something else, and so does its derivative.
-        zero_times_infinity: what the product of a cotangent and a partial derivative is where one of them is zero and
-            the other infinite or NaN. ``"cotangent"``: zero where the cotangent is zero, so that what does not
-            contribute to the result spoils no gradient; NaN where the partial derivative is. ``"zero"``: zero in both
-            cases (NaN stays NaN). ``"nan"``: NaN in both cases, as in arithmetic, and as in JAX and PyTorch.
-        vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
-            results differ from those of the others in the last places, and so do values from those of the plain
-            function. So do solutions of a linear system whose matrix was factorised before, for `slogdet` say, where
-            BLAS uses several threads. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops
-            stay scalar, each call factorises, and values are those of the plain function to the bit.
-        speculative: gradients called from Python are computed without the comparisons that turn zero times infinity
-            into zero, until a result is NaN; that call, and all later ones, are computed with them. Only
-            for functions that write to none of the caller's memory and have no other effects, and not with ``strict``,
-            ``debug``, ``plan="save_all"``, ``zero_times_infinity="zero"`` or a tape that is limited or measured.
-        measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
-        cache: compiled derivatives are kept on disk, and later processes load them; see `docs/cache.md`.
+        plan: ``"default"`` chooses for each value between saving and recomputing; ``"save_all"`` saves every value that
+            is needed, which is slow and simple: a reference for the other.
+        strict: keep the order of every sum of the adjoint, and divide cotangents. Otherwise sums may be reordered, so
+            that they vectorise, and cotangents are multiplied by reciprocals.
+        verify: check the module after every pass, and that both sweeps of a derivative make the same decisions.
+        debug: watch for NaNs, infinities and ties while the derivative runs, and report where they began.
+        max_tape_bytes: bytes that the tape of a call may take; a larger one raises `irad.TapeLimitError`. None for no
+            limit.
+        boundscheck: raise `irad.BoundsError` if an index is out of bounds, in the function and in all that it calls;
+            parallel loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes
+            memory that belongs to something else, and so does its derivative.
+        zero_times_infinity: the product of a cotangent and a partial derivative if one is zero and the other infinite
+            or NaN. ``"cotangent"``: zero if the cotangent is zero, so that parts that do not contribute to the result
+            spoil no gradient; NaN if the partial derivative is zero. ``"zero"``: zero in both cases (NaN stays NaN).
+            ``"nan"``: NaN in both cases, as in arithmetic, and as in JAX and PyTorch.
+        vector_math: let loops with `exp`, `sin`, … use the C library's vector functions, whose results differ from the
+            scalar ones in the last digits; values then differ from those of the plain function in the same way.
+            Solutions of a linear system whose matrix was factorised before, for `slogdet` say, may also differ if BLAS
+            uses several threads. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay
+            scalar, each call factorises, and values equal those of the plain function to the bit.
+        speculative: compute gradients called from Python without the comparisons that turn zero times infinity into
+            zero, until a result is NaN; that call, and all later ones, are computed with them. Only for functions that
+            do not write to the caller's memory and have no other effects, and not with ``strict``, ``debug``,
+            ``plan="save_all"``, ``zero_times_infinity="zero"`` or a tape that is limited or measured.
+        measure_tape: record the memory of the tape in each call, line by line; see `irad.tape_report`.
+        cache: keep compiled derivatives on disk, where later processes load them; see `docs/cache.md`.
+
+    Raises:
+        IradError: a setting has an invalid value.
+
+    `from_environment` reads them from environment variables.
 
     Examples:
         >>> import irad
@@ -62,7 +68,8 @@ class Options:
         >>> irad.grad(beyond, options=irad.Options(boundscheck=True))(np.ones(2))
         Traceback (most recent call last):
         ...
-        irad.BoundsError: ...
+        irad.BoundsError: index 2 is out of bounds: x has 2 elements along axis 0
+        ...
     """
 
     plan: PlanName = "default"
@@ -139,16 +146,24 @@ class Options:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
-        """Options as the environment asks for them.
+        """The options that environment variables ask for.
 
         The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES,
         IRAD_VECTOR_MATH, IRAD_SPECULATIVE, IRAD_ZERO_TIMES_INFINITY and IRAD_CACHE.
 
         Args:
-            environment: read in place of ``os.environ``.
+            environment: variables and their values; by default ``os.environ``.
+
+        Returns:
+            The options; variables that are not set leave the defaults.
 
         Raises:
-            IradError: a variable has a value that means nothing.
+            IradError: a variable has an invalid value.
+
+        Examples:
+            >>> import irad
+            >>> irad.Options.from_environment({"IRAD_DEBUG": "1"}).debug
+            True
         """
         variables = os.environ if environment is None else environment
         plan = variables.get("IRAD_PLAN", "") or "default"

@@ -83,28 +83,27 @@ def autodiff(
     """Runs a function and its derivative, treating each argument as its annotation says.
 
     Args:
-        mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``, ``irad.Forward`` or ``irad.ForwardWithPrimal``.
+        mode: `irad.Reverse` or `irad.ReverseWithPrimal`, `irad.Forward` or `irad.ForwardWithPrimal`.
         f: the function, as in `irad.grad`; it may return anything.
-        arguments: one of ``Const(x)``, ``Cache(work)``, ``Active(x)``, ``Duplicated(a, da)``,
-            ``DuplicatedNoNeed(a, da)`` and ``MixedDuplicated(x, dx)`` for each argument; for several directions at
-            once ``BatchDuplicated(x, (dx1, …, dxN))``, ``BatchDuplicatedNoNeed`` and ``BatchMixedDuplicated``.
-        seed: in reverse mode the cotangent of the return value, with the same structure; None where a part has none.
-            The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent. For
-            several directions a tuple with one for each; the default is 1 in each.
+        arguments: an annotated argument for each parameter: `irad.Const`, `irad.Cache`, `irad.Active`,
+            `irad.Duplicated`, `irad.DuplicatedNoNeed` or `irad.MixedDuplicated`; for several directions at once
+            `irad.BatchDuplicated`, `irad.BatchDuplicatedNoNeed` or `irad.BatchMixedDuplicated`.
+        seed: in reverse mode, the cotangent of the return value, with its structure and None for parts without one. The
+            default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent. For several
+            directions a tuple with one for each, 1 by default.
         options: how the derivative is created; see `irad.Options`.
         named: annotated arguments by the name of their parameter; not in compiled code.
 
     Returns:
-        A tuple with one entry per argument, in the order of the parameters: the derivative for ``Active`` and
-        ``MixedDuplicated``, None for the others.
-        ``ReverseWithPrimal`` gives ``(that tuple, value)``. ``Forward`` gives the tangent of the value, with None for
-        parts without a derivative, ``ForwardWithPrimal`` ``(tangent, value)``; the direction is what ``Duplicated`` and
-        its relatives hold beside the arguments, numbers as well as arrays. With ``BatchDuplicated`` the tangent, and in
-        reverse mode each derivative that is returned, is a tuple with one for each direction.
+        In reverse mode, a tuple with one entry per argument, in the order of the parameters: the derivative for
+        ``Active`` and ``MixedDuplicated``, None for the others; `irad.ReverseWithPrimal` gives ``(that tuple, value)``.
+        In forward mode, the tangent of the value in the direction that the shadows hold, with None for parts without a
+        derivative; `irad.ForwardWithPrimal` gives ``(tangent, value)``. For several directions each derivative is a
+        tuple with one for each.
 
     Raises:
-        SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
-            has a different shape from the returned array.
+        SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, unless the seed has a
+            different shape from the returned array.
 
     Examples:
         >>> import irad

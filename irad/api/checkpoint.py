@@ -45,13 +45,13 @@ _RETURN = """\
 
 @public
 def checkpoint(f: Callable[P, R]) -> CompiledFunction[P, R]:
-    """A function that does the same, and of which differentiated code saves only the arguments.
+    """A compiled function of which differentiated code saves only the arguments; a decorator.
 
-    In the reverse sweep it runs again, this time with a tape, which is released at once. Usable as a decorator.
+    In the reverse sweep it runs again, this time with a tape, which is released at once.
 
     Args:
-        f: the function, as in `irad.grad`. It may overwrite arrays that it is passed, which are then saved before; the
-            arrays that it returns must be its own. What it draws from `np.random` and `random` is drawn again; what it
+        f: the function, as in `irad.grad`. It may overwrite arrays that it is passed, which are saved before; the
+            arrays that it returns must be its own. Numbers drawn from `np.random` and `random` are drawn again; what it
             prints is printed again.
 
     Returns:
@@ -60,8 +60,11 @@ def checkpoint(f: Callable[P, R]) -> CompiledFunction[P, R]:
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or takes any number of arguments.
 
-    When a derivative is made, `UnsupportedError` refuses a function that changes what is not copied, or may return an
-    array that it was passed.
+    When a derivative is made, `irad.UnsupportedError` refuses a function that changes memory that is not copied, or may
+    return an array that it was passed.
+
+    Source:
+        Griewank, Walther: Evaluating Derivatives, 2nd edition, SIAM 2008, chapter 12.
 
     Examples:
         >>> import irad
@@ -89,26 +92,27 @@ def checkpoint(f: Callable[P, R]) -> CompiledFunction[P, R]:
 def checkpoint_loop(step: Callable[..., Any], n: int | None, snapshots: int) -> Any:
     """A loop ``for _ in range(n): state = step(state, …)`` of which differentiated code saves only some states.
 
-    The reverse sweep computes the others again from these, with as few steps as possible: binomial checkpointing. The
+    The reverse sweep recomputes the others from these, with as few steps as possible: binomial checkpointing. The
     gradient is that of the loop written out, with the same sums in the same order.
 
     Args:
         step: takes the state and further arguments, which stay the same, and returns the next state; or it changes the
             arrays of the state and returns nothing. The state is a number, an array of numbers or a tuple of these. A
             step may raise exceptions, call derivatives, and contain checkpointed functions and loops.
-        n: the number of steps; None if it is an argument of the loop.
-        snapshots: the most states that are held at the same time, the initial state among them; at least 1.
+        n: number of steps; None if it is an argument of the loop.
+        snapshots: the most states that are held at the same time, the initial state included; at least 1.
 
     Returns:
-        A compiled function ``(state, …) -> state``, or ``(n, state, …) -> state`` if ``n`` is None. A step that returns
-        nothing makes a loop that returns nothing, and changes the arrays of the state. Otherwise these stay as they
-        are, and the arrays that are returned are new.
+        A compiled function ``(state, …) -> state``, or ``(n, state, …) -> state`` if ``n`` is None, which returns new
+        arrays and leaves those of the state unchanged. If the step returns nothing, neither does the loop, and it
+        changes the arrays of the state.
 
     Raises:
-        SignatureError: ``step`` is not a function that Numba compiles, takes no state or any number of arguments;
-            ``n`` or ``snapshots`` is not such a number. When it is compiled: a step does not fit the next.
+        SignatureError: ``step`` is not a function that Numba compiles, takes no state or any number of arguments; ``n``
+            or ``snapshots`` is out of range. When it is compiled: the result of a step does not fit the next one.
 
-    When a derivative is made, `UnsupportedError` refuses a step that writes to arrays that are not part of the state.
+    When a derivative is made, `irad.UnsupportedError` refuses a step that writes to arrays that are not part of the
+    state.
 
     Source:
         Griewank, Walther: Revolve, ACM TOMS 26 (2000) 19-45.
@@ -143,19 +147,19 @@ def checkpoint_loop(step: Callable[..., Any], n: int | None, snapshots: int) -> 
 def checkpoint_while(condition: Callable[..., Any], step: Callable[..., Any], snapshots: int) -> Any:
     """A loop ``while condition(state, …): state = step(state, …)`` of which differentiated code saves only some states.
 
-    Like `checkpoint_loop` where the number of steps is not known before: the loop decides on its way which snapshots
-    to keep. Whatever the number turns out to be, no step runs more than one time more often than if it had been known.
+    It is `irad.checkpoint_loop` for a number of steps that is not known in advance: the loop chooses its snapshots as
+    it runs. Whatever the number turns out to be, no step is recomputed more than once more than if it had been known.
 
     Args:
-        condition: takes what ``step`` takes, and says whether there is a step. It has no derivative.
-        step: as in `checkpoint_loop`.
-        snapshots: as in `checkpoint_loop`.
+        condition: takes the arguments of ``step``; true for another step. It has no derivative.
+        step: the step, as in `irad.checkpoint_loop`.
+        snapshots: the most states that are held at the same time, as in `irad.checkpoint_loop`.
 
     Returns:
-        A compiled function ``(state, …) -> state``, as in `checkpoint_loop`.
+        A compiled function ``(state, …) -> state``, as in `irad.checkpoint_loop`.
 
     Raises:
-        SignatureError: as in `checkpoint_loop`.
+        SignatureError: as in `irad.checkpoint_loop`.
 
     Source:
         Wang, Moin, Iaccarino: Minimal repetition dynamic checkpointing, SIAM J. Sci. Comput. 31 (2009) 2549-2567.

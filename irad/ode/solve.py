@@ -24,19 +24,18 @@ _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
 
 
 class Solution(NamedTuple):
-    """Result of `solve`.
+    """The result of `irad.ode.solve`; counts and ``ended`` have no derivative.
 
     Attributes:
-        t: the times of ``t_eval`` up to the end; without it the end: the second of ``t_span``, or a last event.
-        y: the states at these times, one a row.
+        t: the times of ``t_eval`` up to the end; without ``t_eval`` only the end, the second of ``t_span`` or a
+            terminal event.
+        y: the states at these times, an array with a row for each.
         t_events: the times of events.
-        y_events: the states at events, one a row.
+        y_events: the states at events, an array with a row for each.
         ended: whether an event ended the integration.
-        steps: how many steps were taken.
-        rejected: how many more were tried.
-        calls: of the right-hand side, other than for its derivative.
-
-    Counts and ``ended`` have no derivative.
+        steps: number of steps.
+        rejected: number of further steps that were tried and rejected.
+        calls: number of calls of the right-hand side, without those for its derivative.
 
     Examples:
         >>> import numpy as np

@@ -205,9 +205,12 @@ def _in_precision(values: tuple[Any, ...], held: tuple[bool, ...], *, single: bo
 
 
 def unchecked_rules() -> tuple[str, ...]:
-    """The functions with rules, those of packages included, that have passed no check in this process.
+    """Names of the functions with rules that have passed no check in this process, rules of packages included.
 
-    A rule that was changed after its check has passed none.
+    A rule that was changed after its check counts as unchecked.
+
+    Returns:
+        A tuple of names.
 
     Examples:
         >>> from irad.rules import easy_rule

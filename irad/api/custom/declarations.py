@@ -21,17 +21,20 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @public
 def inactive(f: _Function, why: str = "declared inactive", *, signature: Any = None) -> _Function:
-    """Declares that no derivative flows through a function: what it returns and writes is constant.
+    """Declares that no derivative flows through a function: its results, and memory that it writes, are constant.
 
     The function is called in the forward sweep, once. Usable as a decorator.
 
     Args:
-        f: as for `irad.rules.augmented_primal`.
-        why: the reason, for the inspector.
-        signature: only for calls with arguments of these types, as for `irad.rules.augmented_primal`.
+        f: the function, as in `irad.rules.augmented_primal`.
+        why: the reason, which the inspector shows.
+        signature: types of arguments, as in `irad.rules.augmented_primal`: the declaration is for such calls only.
+
+    Returns:
+        The function itself.
 
     Raises:
-        RuleError: the function has a rule, or the signature is not one.
+        RuleError: the function has a rule, or the signature is invalid.
 
     Examples:
         >>> import irad
@@ -53,14 +56,17 @@ def inactive(f: _Function, why: str = "declared inactive", *, signature: Any = N
 
 @public
 def opt_out(f: _Function, signature: Any) -> _Function:
-    """Leaves calls with arguments of some types to irad: they are differentiated as if the function had no rule.
+    """Lets irad differentiate calls with arguments of some types as if the function had no rule.
 
     Args:
-        f: as for `irad.rules.augmented_primal`.
-        signature: the types, as for `irad.rules.augmented_primal`.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: the types, as in `irad.rules.augmented_primal`.
+
+    Returns:
+        The function itself.
 
     Raises:
-        RuleError: there is a rule, or a declaration, for just this signature, or the signature is not one.
+        RuleError: there is a rule, or a declaration, for exactly this signature, or the signature is invalid.
 
     Examples:
         >>> import irad
@@ -81,10 +87,17 @@ def opt_out(f: _Function, signature: Any) -> _Function:
 
 @public
 def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
-    """Declares that no derivative flows through some arguments of a function: positions, or names.
+    """Declares that no derivative flows through some arguments of a function.
 
     Otherwise the function is differentiated as usual; if it has a rule, the rule gets these arguments as constants.
     Usable with `functools.partial` as a decorator.
+
+    Args:
+        f: a function decorated with ``njit``, or a Python function.
+        arguments: positions or names of the arguments.
+
+    Returns:
+        The function itself.
 
     Raises:
         RuleError: the function has no such argument, or is a C function.
@@ -128,10 +141,11 @@ def inactive_type(T: Any) -> Any:
     """Declares that arguments of a type carry no derivative.
 
     Args:
-        T: a Numba type, a jitclass, or a structured dtype. Of a dtype: records of it, and arrays and lists of these.
+        T: a Numba type, a jitclass, or a structured dtype; a dtype stands for its records, and arrays and lists of
+            these.
 
     Returns:
-        ``T``.
+        The type itself.
 
     Raises:
         RuleError: it is not a type that Numba knows.
@@ -168,9 +182,15 @@ def inactive_type(T: Any) -> Any:
 
 @public
 def noinline(f: _Function) -> _Function:
-    """Has a function stay a call in programs that are differentiated, with a derivative of its own.
+    """Keeps calls of a function as calls in differentiated programs, with a derivative of its own; a decorator.
 
-    For large functions that are called from many places. Usable as a decorator.
+    It saves compile time for large functions that are called from many places.
+
+    Args:
+        f: a function decorated with ``njit``, or a Python function.
+
+    Returns:
+        The function itself.
 
     Examples:
         >>> import irad
@@ -192,10 +212,16 @@ def noinline(f: _Function) -> _Function:
 
 @public
 def noalias(f: _Function) -> _Function:
-    """Declares that arrays that a function returns are new memory, which belongs to no argument and to nothing else.
+    """Declares that the arrays that a function returns are new memory, shared with nothing else; a decorator.
 
-    irad reads this off functions where it can; where it cannot (a function returns now an argument and now a copy), it
-    assumes the worst. Usable as a decorator.
+    irad detects this where it can. If it cannot (a function that returns an argument on one path and a copy on
+    another), it assumes the worst, and differentiated code saves more.
+
+    Args:
+        f: a function decorated with ``njit``, or a Python function.
+
+    Returns:
+        The function itself.
 
     Examples:
         >>> import irad
@@ -220,10 +246,16 @@ def noalias(f: _Function) -> _Function:
 
 @public
 def forward_from_body(f: _Function) -> _Function:
-    """Has forward mode differentiate the body of a function whose rule is for reverse mode only.
+    """Lets forward mode differentiate the body of a function whose rule is for reverse mode only; a decorator.
 
-    Without it, forward mode refuses such a function: where the rule is another derivative than that of the body, the
-    two modes then differ. Usable as a decorator.
+    Without it, forward mode refuses such a function: if the rule gives another derivative than the body, the two modes
+    would differ.
+
+    Args:
+        f: a function decorated with ``njit``.
+
+    Returns:
+        The function itself.
 
     Raises:
         RuleError: the function is a C function, whose body irad does not see.
@@ -242,11 +274,8 @@ def forward_from_body(f: _Function) -> _Function:
         >>> @irad.rules.reverse(square)
         ... def square_reverse(config, cotangent, tape, x):
         ...     return (2.0 * cotangent * x.value,)
-        >>> @njit
-        ... def loss(x):
-        ...     return 3.0 * square(x)
-        >>> irad.jvp(loss, (5.0,), (1.0,))
-        (75.0, 30.0)
+        >>> irad.jvp(square, (5.0,), (1.0,))
+        (25.0, 10.0)
     """
     target = target_of(f)
     if isinstance(target, str):

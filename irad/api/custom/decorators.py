@@ -105,19 +105,22 @@ def custom_jvp(
 ) -> Any:
     """Gives a function a derivative of its own in forward mode, as ``jax.custom_jvp`` does.
 
-    The result is the compiled function with a method ``defjvp``, which takes the rule: ``jvp(primals, tangents)``
-    returns ``(value, tangent)``, the tangent with the structure of the value. The tangent of a constant argument is
-    zero (None for integers and the like). The function and the rule change none of their arguments.
+    The result has a method ``defjvp``, which takes the rule: ``jvp(primals, tangents)`` returns ``(value, tangent)``,
+    the tangent with the structure of the value. The tangent of a constant argument is zero (None for integers and the
+    like). The function and the rule change none of their arguments.
 
-    The body of the function is not differentiated any more. Reverse mode refuses it unless ``defvjp`` gives a rule for
-    that, as in `custom_vjp`: what a tangent is does not tell how a cotangent goes back.
+    The body of the function is no longer differentiated. Reverse mode refuses it unless ``defvjp`` gives a rule for
+    that, as in `irad.custom_vjp`: a rule for tangents does not say how cotangents are propagated.
 
     Args:
-        f: a plain Python function, which is compiled like `irad.jit`, or one compiled by ``numba.njit``. Left out, the
-            result decorates a function: ``@irad.custom_jvp(nondiff_argnums=1)``.
-        nondiff_argnums: the position, or positions, of arguments that have no derivative: functions, sizes, settings.
-            The rule is given their values first. A call in which one carries a derivative is refused.
+        f: a plain Python function, which is compiled as by `irad.jit`, or one compiled by ``numba.njit``. If it is left
+            out, the result is a decorator: ``@irad.custom_jvp(nondiff_argnums=1)``.
+        nondiff_argnums: position, or positions, of arguments without a derivative: functions, sizes, settings. The rule
+            takes their values first. A call in which one carries a derivative is refused.
         nondiff_argnames: in place of ``nondiff_argnums``, the name of the parameter, or a tuple of names.
+
+    Returns:
+        The compiled function, with the methods ``defjvp`` and ``defvjp``.
 
     Raises:
         RuleError: ``f`` is not a function, or takes star arguments.
@@ -166,23 +169,27 @@ def custom_vjp(
 ) -> Any:
     """Gives a function a derivative of its own in reverse mode, as ``jax.custom_vjp`` does.
 
-    The result is the compiled function with a method ``defvjp``, which takes two functions: ``forward(*args)`` returns
-    ``(value, residuals)``, ``backward(residuals, cotangent)`` a tuple with the cotangent of each argument, None where
-    there is none. The cotangent has the structure of the value. The functions change none of their arguments.
+    The result has a method ``defvjp``, which takes two functions: ``forward(*args)`` returns ``(value, residuals)``,
+    and ``backward(residuals, cotangent)`` a tuple with the cotangent of each argument, None where there is none. The
+    cotangent has the structure of the value. The functions change none of their arguments.
 
-    Arrays among the residuals are copied. The body of the function is not differentiated any more: forward mode refuses
-    it unless ``defjvp`` gives a rule for that, as in `custom_jvp`. Arguments with a derivative are numbers and arrays;
-    for others, and functions that write to their arguments, there are `irad.rules.augmented_primal` and ``reverse``.
+    Arrays among the residuals are copied. The body of the function is no longer differentiated: forward mode refuses it
+    unless ``defjvp`` gives a rule for that, as in `irad.custom_jvp`. Arguments with a derivative are numbers and
+    arrays; for others, and for functions that write to their arguments, use `irad.rules.augmented_primal` and
+    `irad.rules.reverse`.
 
     Args:
-        f: as for `custom_jvp`.
-        nondiff_argnums: as for `custom_jvp`; ``backward`` is given their values first, and returns no cotangents for
-            them.
-        nondiff_argnames: as for `custom_jvp`.
+        f: the function, as in `irad.custom_jvp`.
+        nondiff_argnums: position, or positions, of arguments without a derivative; ``backward`` takes their values
+            first, and returns no cotangents for them.
+        nondiff_argnames: in place of ``nondiff_argnums``, the name of the parameter, or a tuple of names.
+
+    Returns:
+        The compiled function, with the methods ``defvjp`` and ``defjvp``.
 
     Raises:
-        RuleError: as for `custom_jvp`.
-        SignatureError: as for `custom_jvp`.
+        RuleError: ``f`` is not a function, or takes star arguments.
+        SignatureError: it has no such parameters.
 
     Examples:
         >>> import irad

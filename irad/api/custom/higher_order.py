@@ -167,16 +167,19 @@ def pull(config: Any, f: Any, leading: Any, shadows: Any, argument: Any, values:
 
 
 def kept_arguments(config: Any, position: int, argument: Any) -> Any:
-    """The value of an argument for the tape: with copies of its arrays if they may change; for compiled rules.
+    """The value of an argument for the tape, with copies of arrays that may change; for compiled rules.
 
     Args:
-        config: that of the rule.
-        position: of the argument, a literal.
+        config: the configuration of the rule.
+        position: position of the argument, a literal.
         argument: the argument of the rule, a tuple that is passed on to a function.
 
+    Returns:
+        A tuple like ``argument.value``.
+
     Raises:
-        UnsupportedError: the function with the rule is seen to write to the argument, so a function that it was passed
-            does, and calls of that are not to be repeated.
+        UnsupportedError: the function with the rule writes to the argument, so a function that it was passed does, and
+            calls of that cannot be repeated.
 
     Examples:
         >>> import irad
@@ -238,11 +241,14 @@ def push(config: Any, f: Any, leading: Any, tangents: Any, argument: Any) -> Any
     """The value of ``f(*leading, *argument)`` and its tangent; for compiled rules of forward mode.
 
     Args:
-        config: that of the rule.
+        config: the configuration of the rule.
         f: the compiled function.
         leading: a tuple of its first arguments.
-        tangents: for each of these its tangent, if it is not a tuple, or None.
-        argument: the argument of the rule, a tuple, with its other arguments.
+        tangents: a tuple with the tangent of each of these, or None; tuples among them must have None.
+        argument: the argument of the rule, a tuple, with the remaining arguments.
+
+    Returns:
+        ``(value, tangent)``.
 
     Raises:
         RuleError: ``argument`` is not a tuple that the rule was given.

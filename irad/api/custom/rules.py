@@ -27,26 +27,30 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @public
 def augmented_primal(f: Any, *, signature: Any = None, batched: bool = False) -> Callable[[_Function], _Function]:
-    """Registers the augmented primal of a function: what runs in its place in the forward sweep.
+    """Registers the augmented primal of a function: the code that replaces its calls in the forward sweep.
 
-    The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one of memory that takes part
-    in the derivative also a ``shadow``. It returns ``AugmentedReturn(primal, shadow, tape)``.
+    The decorated function takes ``(config, *arguments)``, with an `irad.rules.RuleConfig`. Each argument has a
+    ``value``; an argument with memory that takes part in the derivative also has a ``shadow``. It returns
+    ``AugmentedReturn(primal, shadow, tape)``; see `irad.rules.AugmentedReturn`.
 
     Args:
-        f: a Python function (the rule is then for everything that is compiled from it), a function decorated with
-            ``njit``, a library function that Numba knows, such as ``np.linalg.solve``; a C function (of ctypes, cffi,
-            ``types.ExternalFunction``); or the LLVM symbol of a function or an intrinsic. Of C functions the rule gets
-            numbers, and pointers as ``void*``.
-        signature: the types of arguments that the rule is for; None for all. For each argument a Numba type, a class of
-            these (``types.Float``) or None for any; or a signature of Numba's, ``"float64(float64, float64[:])"``. Of
-            several rules that fit a call the most specific is taken.
-        batched: where there are several cotangents (``irad.BatchDuplicated``), the rule is called once for all of them,
-            not once for each. ``shadow`` is then a tuple of ``config.width`` shadows, also where there is one, and so
-            is the shadow in what is returned. The reverse has to be of the same kind.
+        f: a Python function (the rule is then for everything that is compiled from it); a function decorated with
+            ``njit``; a library function that Numba knows, such as ``np.linalg.solve``; a C function (of ctypes, cffi or
+            ``types.ExternalFunction``); or the LLVM symbol of a function or an intrinsic. Rules of C functions are
+            given numbers, and pointers as ``void*``.
+        signature: types of arguments that the rule is for; None for all. For each argument a Numba type, a class of
+            types (``types.Float``) or None for any; or a signature of Numba's, ``"float64(float64, float64[:])"``. If
+            several rules fit a call, the most specific one is used.
+        batched: if there are several cotangents (`irad.BatchDuplicated`), the rule is called once for all of them, not
+            once for each. ``shadow`` is then a tuple of ``config.width`` shadows, also if there is only one, and so is
+            the shadow that it returns. The reverse must be of the same kind.
+
+    Returns:
+        A decorator, which returns the decorated function itself.
 
     Raises:
-        RuleError: the signature is not one; it fits calls that another rule fits, and neither is the more specific; or
-            the function is declared to have no derivative.
+        RuleError: the signature is invalid; it fits calls that another rule fits, and neither is more specific; or the
+            function is declared to have no derivative.
 
     Examples:
         >>> import irad
@@ -61,10 +65,7 @@ def augmented_primal(f: Any, *, signature: Any = None, batched: bool = False) ->
         >>> @irad.rules.reverse(cube)
         ... def cube_reverse(config, cotangent, tape, x):
         ...     return (cotangent * 3.0 * tape * tape,)
-        >>> @njit
-        ... def loss(x):
-        ...     return cube(x) + 1.0
-        >>> irad.grad(loss)(2.0)
+        >>> irad.grad(cube)(2.0)
         12.0
     """
     return registering(f, "augmented_primal", signature, batched=batched)
@@ -74,26 +75,30 @@ def augmented_primal(f: Any, *, signature: Any = None, batched: bool = False) ->
 def reverse(
     f: Any, *, signature: Any = None, restores: bool = False, batched: bool = False
 ) -> Callable[[_Function], _Function]:
-    """Registers the reverse of a function: what runs in the reverse sweep.
+    """Registers the reverse of a function: the code that runs for each of its calls in the reverse sweep.
 
-    The decorated function takes ``(config, cotangent, tape, *arguments)``: the cotangent of the value (of arrays in it,
-    the shadow that the augmented primal returned), the tape, and the arguments as the augmented primal had them. It
+    The decorated function takes ``(config, cotangent, tape, *arguments)``: the cotangent of the value (for arrays in
+    it, the shadow that the augmented primal returned), the tape, and the arguments as the augmented primal had them. It
     returns a tuple with the cotangent of each argument that is a number and takes part; None for the others, to whose
     shadows it adds.
 
     Args:
-        f: as for `augmented_primal`.
-        signature: as for `augmented_primal`.
-        restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
-            the reverse sweep, which may run several times.
-        batched: as for `augmented_primal`. The cotangent is a tuple of ``config.width`` cotangents, and so is what is
-            returned for each number that takes part.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: types of arguments, as in `irad.rules.augmented_primal`.
+        restores: whether the reverse may restore memory that ``f`` overwrote. irad then does not reread memory that
+            ``f`` has written in the reverse sweep, which may run several times.
+        batched: whether the rule takes all directions at once, as in `irad.rules.augmented_primal`. The cotangent is
+            then a tuple of ``config.width`` cotangents, and so is what is returned for each number that takes part.
+
+    Returns:
+        A decorator, which returns the decorated function itself.
 
     Raises:
-        RuleError: as for `augmented_primal`.
+        RuleError: as in `irad.rules.augmented_primal`.
 
     Examples:
         >>> import irad
+        >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, is_active
         >>> from numba import njit
         >>> @njit
@@ -109,7 +114,6 @@ def reverse(
         ...     if is_active(b):
         ...         b.shadow[:] += cotangent * a.value
         ...     return None, None
-        >>> import numpy as np
         >>> irad.grad(dot)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         array([3., 4.])
     """
@@ -118,23 +122,26 @@ def reverse(
 
 @public
 def forward(f: Any, *, signature: Any = None, batched: bool = False) -> Callable[[_Function], _Function]:
-    """Registers the rule of a function for forward mode; reverse mode is not changed.
+    """Registers the rule of a function for forward mode; reverse mode does not change.
 
     The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one that takes part in the
-    derivative also a ``tangent``, in the structure of the value: a number for a number, an array for an array. It
-    returns ``(value, tangent)``, the tangent in the structure of the value. What the function writes to arrays the rule
-    writes to them too, and its tangent to theirs: where it holds the tangent of the content before the call, in the end
-    it holds that of the content after it.
+    derivative also has a ``tangent`` with the structure of the value: a number for a number, an array for an array. It
+    returns ``(value, tangent)``, the tangent with the structure of the value. If the function writes to arrays, the
+    rule writes to them, too, and their tangents to the arrays' tangents: on entry these hold the tangents of the
+    contents before the call, on return those of the contents after it.
 
     Args:
-        f: the function, as for `augmented_primal`.
-        signature: of the function, as for `augmented_primal`.
-        batched: where there are tangents in several directions (``irad.BatchDuplicated``), the rule is called once for
-            all of them, not once for each. ``tangent`` is then a tuple of ``config.width`` tangents, also where there
-            is one, and the rule returns ``(value, tangents)``; `in_lanes` makes such tuples.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: types of arguments, as in `irad.rules.augmented_primal`.
+        batched: if there are tangents in several directions (`irad.BatchDuplicated`), the rule is called once for all
+            of them, not once for each. ``tangent`` is then a tuple of ``config.width`` tangents, also if there is only
+            one, and the rule returns ``(value, tangents)``; `irad.rules.in_lanes` makes such tuples.
+
+    Returns:
+        A decorator, which returns the decorated function itself.
 
     Raises:
-        RuleError: it takes another number of arguments; or as for `augmented_primal`.
+        RuleError: the rule takes another number of arguments; or as in `irad.rules.augmented_primal`.
 
     Examples:
         >>> import irad
@@ -222,15 +229,17 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
 
 @public
 def has_rule(f: Any, signature: Any = None) -> bool:
-    """True if a function has a rule for reverse mode, of yours or of an installed package; built-in ones do not count.
+    """True if a function has a rule for reverse mode, from you or an installed package; built-in rules do not count.
 
     Args:
-        f: as for `augmented_primal`.
-        signature: the types of arguments of a call, ``"(float64, float64[::1])"``; None asks whether there is one for
-            any.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: types of the arguments of a call, ``"(float64, float64[::1])"``; None for any call.
+
+    Returns:
+        A bool.
 
     Raises:
-        RuleError: the signature is not one of a call.
+        RuleError: the signature is not that of a call.
 
     Examples:
         >>> import irad
@@ -240,6 +249,9 @@ def has_rule(f: Any, signature: Any = None) -> bool:
         ...     return x + x
         >>> irad.rules.has_rule(twice)
         False
+        >>> _ = irad.rules.easy_rule(twice, 2.0)
+        >>> irad.rules.has_rule(twice)
+        True
     """
     rule_plugins.load()
     target, pattern = target_of(f), limited_to(f, signature)
@@ -252,11 +264,11 @@ def has_rule(f: Any, signature: Any = None) -> bool:
 
 @public
 def remove(f: Any, signature: Any = None) -> None:
-    """Takes back what was registered for a function, and releases the workspace of its rule.
+    """Removes the rules and declarations of a function, and releases the workspace of its rule.
 
     Args:
-        f: as for `augmented_primal`.
-        signature: takes back only what was declared with this signature; None takes back all.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: the signature that they were registered with; None removes all.
 
     Examples:
         >>> import irad
@@ -356,14 +368,21 @@ def registering(
 def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers a function that builds the rule of a function, with workspace, for each signature.
 
-    The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or
-    anything with such attributes. It runs in Python, once for each pair of augmented primal and reverse that is
-    compiled: for each derivative, and in it for each signature and each combination of arguments that take part.
+    The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns an
+    `irad.rules.StatefulRule`, or any object with its attributes. It runs in Python, once for each pair of augmented
+    primal and reverse that is compiled: for each derivative, and in it for each signature and each combination of
+    arguments that take part.
 
     Args:
-        f: the function, as for `irad.rules.reverse`.
-        signature: of the function, as for `irad.rules.reverse`.
-        restores: as for `irad.rules.reverse`.
+        f: the function, as in `irad.rules.augmented_primal`.
+        signature: types of arguments, as in `irad.rules.augmented_primal`.
+        restores: whether the reverse may restore memory that ``f`` overwrote, as in `irad.rules.reverse`.
+
+    Returns:
+        A decorator, which returns the decorated function itself.
+
+    Raises:
+        RuleError: as in `irad.rules.augmented_primal`.
 
     Examples:
         >>> import irad
@@ -404,12 +423,12 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
 def close(f: Any) -> None:
     """Releases the workspace of rules.
 
-    What is in use, by a pullback or in another thread, is released when that derivative has ended. All can be used
-    again afterwards, and then make new workspace.
+    Workspace in use, by a pullback or in another thread, is released when that derivative has ended. Everything can be
+    used again afterwards, and then creates new workspace.
 
     Args:
-        f: a derivative, or the function that is differentiated: the workspace of all derivatives of that function; or a
-            function with a `build_rule`: that of its rule in all derivatives.
+        f: a derivative; or a function that is differentiated, for the workspace of all its derivatives; or a function
+            with an `irad.rules.build_rule`, for the workspace of its rule in all derivatives.
 
     Examples:
         >>> import irad
@@ -438,7 +457,13 @@ def close(f: Any) -> None:
 
 
 def workspace(f: Any) -> Workspace:
-    """Number of slots of workspace, in use and spare; ``f`` is as for `close`.
+    """Number of slots of workspace that rules of `irad.rules.build_rule` hold.
+
+    Args:
+        f: a derivative, or a function, as in `irad.rules.close`.
+
+    Returns:
+        An `irad.rules.Workspace` with the numbers in use and spare.
 
     Examples:
         >>> import irad
@@ -446,7 +471,7 @@ def workspace(f: Any) -> Workspace:
         >>> @njit
         ... def halve(x):
         ...     return 0.5 * x
-        >>> irad.rules.workspace(halve)  # it has no rule with workspace; for one that has, see `close`
+        >>> irad.rules.workspace(halve)  # its rule has no workspace; for one that has, see `irad.rules.close`
         Workspace(in_use=0, spare=0)
     """
     found = [pool.workspace for pool in _pools(f)]

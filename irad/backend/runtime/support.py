@@ -138,12 +138,12 @@ def install() -> None:
 
 
 def release_memory() -> None:
-    """Gives back the memory that the calling thread keeps for its next derivative.
+    """Releases the memory that the calling thread keeps for its next derivative.
 
-    A derivative takes memory for its tape from the thread that calls it, and the thread keeps up to 64 MiB of it, for
-    parallel loops up to 64 MiB more, so that the next call need not ask the system. It gives back what 64 calls in
-    succession have not used, and everything when it ends; after one large derivative this function does so at once.
-    While a derivative of this thread is running, as in Python code that it calls, nothing happens.
+    A derivative takes the memory of its tape from the thread that calls it. The thread keeps up to 64 MiB of it, and up
+    to 64 MiB more for parallel loops, so that the next call need not ask the system. It releases memory that 64 calls
+    in succession have not used, and everything when it ends; this function does so at once. While a derivative of this
+    thread is running, as in Python code that it calls, nothing happens.
 
     Examples:
         >>> import irad

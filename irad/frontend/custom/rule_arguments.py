@@ -73,14 +73,14 @@ class TangentArgument(NamedTuple):
 
 
 class AugmentedReturn(NamedTuple):
-    """Result of the augmented primal of a rule.
+    """The result of the augmented primal of a rule.
 
     Attributes:
-        primal: what the function returns.
-        shadow: for each array in it one of the same shape for its cotangent, filled with zeros unless the array is one
-            of an argument, whose shadow it then is; in the structure of the primal, with None for numbers; None if
+        primal: the value that the function returns.
+        shadow: for each array in it, an array of the same shape for its cotangent: zeros, or for an array of an
+            argument the shadow of that argument; with the structure of the primal, and None for numbers; None if
             ``config.needs_shadow`` is false.
-        tape: whatever the reverse wants back, of any type that Numba compiles; None for nothing.
+        tape: data for the reverse, of any type that Numba compiles; None for none.
 
     Examples:
         >>> import irad
@@ -109,24 +109,24 @@ class AugmentedReturn(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleConfig:
-    """Configuration that a rule is compiled for; constants in its functions.
+    """The configuration that a rule is compiled for; its attributes are constants in compiled rules.
 
     Attributes:
         needs_primal: whether the value of the call is used, other than by linear operations whose own value is not
-            used: if not, the augmented primal may return None for it.
-        needs_shadow: whether a shadow of the returned arrays is wanted; in forward mode, the tangent of the value.
+            used; if not, the augmented primal may return None for it.
+        needs_shadow: whether a shadow of the returned arrays is needed; in forward mode, the tangent of the value.
         has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
             False in forward mode.
-        width: how many tangents or cotangents the rule is given at once: 1, unless it is registered with
+        width: number of tangents or cotangents that the rule is given at once: 1, unless it is registered with
             ``batched=True``.
-        overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
-            for data that the function itself holds (global arrays, which Numba freezes: always False).
-        written: for each argument whether the function itself may write to its memory.
-        returned: for each argument whether its memory may be part of what the function returns.
-        is_seen: whether irad could tell; if not, all of ``written`` and ``returned`` is True, memory or not.
-        runtime_activity: whether what is active is known only at run time: False.
-        strong_zero: whether a zero cotangent times anything has to be zero: True.
-        options: of the derivative, without what concerns its tape; for code that generates rules.
+        overwritten: for each argument, whether its memory may change between the call and its reverse; the last entry
+            is for data that the function itself holds (global arrays, which Numba freezes: always False).
+        written: for each argument, whether the function itself may write to its memory.
+        returned: for each argument, whether its memory may be part of what the function returns.
+        is_seen: whether irad could analyse the function; if not, all of ``written`` and ``returned`` is True.
+        runtime_activity: whether activity is known only at run time; always False.
+        strong_zero: whether a zero cotangent times anything must be zero; always True.
+        options: options of the derivative, without those for its tape; for code that generates rules.
 
     Examples:
         >>> import irad
@@ -217,14 +217,17 @@ def annotation_of(argument_type: Type) -> type | None:
 
 
 def is_active(argument: object, *part: int | str) -> bool:
-    """True if an argument of a rule carries a derivative; known when the rule is compiled.
+    """True if an argument of a rule carries a derivative; a constant when the rule is compiled.
 
-    A branch that it decides is compiled only if it is taken, so one function serves constant and active arguments.
+    A branch on it is compiled only if it is taken, so one function serves constant and active arguments.
 
     Args:
-        argument: an argument of the rule; or the cotangent that the reverse is given, which is None (or None in the
-            place of a part) where the function's value carries no derivative.
-        part: asks only for a part of a tuple: its number, or its name; several for tuples in tuples.
+        argument: an argument of the rule; or the cotangent that the reverse is given, which is None (or None in place
+            of a part) if the value of the function carries no derivative.
+        part: for a part of a tuple only: its number or its name; several for tuples in tuples.
+
+    Returns:
+        A bool.
 
     Examples:
         >>> import irad
@@ -248,9 +251,15 @@ def is_active(argument: object, *part: int | str) -> bool:
 
 
 def is_needed(argument: object) -> bool:
-    """True if anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
+    """True if the contents of an argument are read after the call; a constant when the rule is compiled.
 
-    It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
+    It is false for arguments annotated with `irad.DuplicatedNoNeed`: a rule need not compute their contents.
+
+    Args:
+        argument: an argument of the rule.
+
+    Returns:
+        A bool.
 
     Examples:
         >>> import irad
@@ -338,18 +347,21 @@ def _is_active_typed(argument, *part):  # type: ignore[no-untyped-def]
 
 
 def in_lanes(config: Any, function: Callable[..., Any], *arguments: object) -> tuple[Any, ...]:
-    """Results of a function for each of the directions that a rule is given at once; for compiled rules.
+    """Results of a function for each direction that a rule is given at once; for compiled rules.
 
-    It is ``(function(0, *arguments), function(1, *arguments), …)``, with ``config.width`` calls, written out when the
-    rule is compiled.
+    It is ``(function(0, *arguments), function(1, *arguments), …)`` with ``config.width`` calls, unrolled when the rule
+    is compiled.
 
     Args:
         config: the configuration of the rule.
-        function: what njit code may call; it is given the number of a direction and the arguments.
-        arguments: those of the rule, and others.
+        function: a function that njit code may call; it takes the number of a direction and the arguments.
+        arguments: arguments of the rule, and others.
+
+    Returns:
+        A tuple with a result for each direction.
 
     Raises:
-        RuleError: ``config`` is not what the rule is given, or the arguments are unpacked (``*arguments``).
+        RuleError: ``config`` is not the configuration of a rule, or the arguments are unpacked (``*arguments``).
 
     Examples:
         >>> import irad

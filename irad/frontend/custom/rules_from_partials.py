@@ -63,10 +63,13 @@ def kept_value(value: object) -> Any:
 
 
 def zero_shadow(value: object) -> Any:
-    """The shadow of a value: zeros for arrays, None for what has no memory; for compiled rules.
+    """The shadow of a value: zeros for arrays, None for numbers; for compiled rules.
 
     Args:
-        value: what the augmented primal returns: a number, an array or a tuple of these.
+        value: the result of the augmented primal: a number, an array or a tuple of these.
+
+    Returns:
+        A new shadow with the structure of the value.
 
     Examples:
         >>> import irad

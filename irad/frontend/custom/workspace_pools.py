@@ -27,15 +27,15 @@ _HEADS: Final[list[_Head]] = []
 
 
 class Workspace(NamedTuple):
-    """Size of the workspace that a rule holds.
+    """Number of slots of workspace that a rule holds; the result of `irad.rules.workspace`.
 
     Attributes:
         in_use: slots of calls whose derivative has not ended.
-        spare: slots that wait for the next.
+        spare: slots that are free for the next call.
 
     Examples:
         >>> from irad.rules import Workspace
-        >>> Workspace(in_use=1, spare=0)  # as `irad.rules.workspace` gives while a pullback lives
+        >>> Workspace(in_use=1, spare=0)  # while a pullback lives
         Workspace(in_use=1, spare=0)
     """
 

@@ -18,7 +18,7 @@ NO_FLOATS: Final = "no argument holds floats, or no result depends on them"
 
 
 class Verdict(enum.Enum):
-    """The outcome of a check.
+    """The outcome of a check: ``RIGHT``, ``UNDECIDED`` or ``WRONG``.
 
     Examples:
         >>> from irad.testing import Verdict, gradcheck
@@ -28,6 +28,8 @@ class Verdict(enum.Enum):
         ...     return x * x
         >>> gradcheck(square, 3.0).verdict is Verdict.RIGHT
         True
+        >>> [verdict.value for verdict in Verdict]
+        ['right', 'undecided', 'wrong']
     """
 
     RIGHT = "right"
@@ -49,26 +51,26 @@ _MOODS: Final[dict[Verdict, Literal["good", "bad", "open"]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentReport:
-    """The gradient with respect to one argument.
+    """The check of the gradient with respect to one argument; part of an `irad.testing.GradcheckReport`.
 
     Attributes:
-        position: of the argument.
-        name: of the parameter.
-        kind: its type.
-        size: the number of its floats.
-        checked: the number of comparisons.
-        method: where the expected numbers come from.
-        verdict: over everything that was compared.
-        ratio: the largest difference as a multiple of what is allowed: at most 1 if right.
-        accuracy: what is allowed, relative to the largest derivative, or to the sizes of its terms where they cancel:
-            the check does not see smaller errors.
+        position: position of the argument.
+        name: name of the parameter.
+        kind: type of the argument.
+        size: number of its floats.
+        checked: number of comparisons.
+        method: the source of the expected numbers.
+        verdict: the verdict on everything that was compared.
+        ratio: the largest difference as a multiple of the allowed one: at most 1 if right.
+        accuracy: the allowed difference, relative to the largest derivative, or to the sizes of its terms if they
+            cancel: the check does not see smaller errors.
         worst: the float, or the random direction, with the largest difference.
         got: irad's derivative there.
-        expected: that of the plain function.
-        allowed: how far apart they may be.
+        expected: the derivative of the plain function there.
+        allowed: the allowed difference there.
         reason: why it is wrong or undecided; empty if right.
         kinks: floats at which the function has a kink; irad's derivative lies between those of both sides, or is wrong.
-        confidence: for random directions what they would have missed.
+        confidence: for random directions, the errors that they would have missed.
 
     Examples:
         >>> import numpy as np
@@ -101,18 +103,20 @@ class ArgumentReport:
 
 @dataclass(frozen=True, slots=True)
 class GradcheckReport:
-    """Result of `irad.testing.gradcheck`.
+    """The result of `irad.testing.gradcheck`; ``print`` shows it as a table.
 
     Attributes:
-        function: the qualified name.
-        location: where it is defined.
-        arguments: for each differentiated argument, the worst over all points, modes and cotangents.
-        points: the number of points that were checked.
-        skipped: random points that were left out, and why.
+        function: the qualified name of the function.
+        location: the place of its definition, with ``file`` and ``line``.
+        arguments: an `irad.testing.ArgumentReport` for each differentiated argument, the worst over all points, modes
+            and cotangents.
+        points: number of points that were checked.
+        skipped: random points that were left out, with reasons.
         not_checked: arguments that have a derivative but hold no numbers that could be varied.
-        primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
-        unsteady: why the function's values are not a function of its arguments; empty if they are.
-        hidden_zero: where zero times infinity was taken as zero, which may be why a number is wrong; empty if nowhere.
+        primal: the fault of the value or the memory that comes with the derivative; empty if there is none.
+        unsteady: the reason why the values are not determined by the arguments; empty if they are.
+        hidden_zero: the place where zero times infinity counted as zero, which may be why a number is wrong; empty if
+            there is none.
 
     Examples:
         >>> from irad.testing import gradcheck
@@ -121,8 +125,10 @@ class GradcheckReport:
         ... def hinge(x):
         ...     return max(x, 0.0)
         >>> report = gradcheck(hinge, 0.0, raises=False)
-        >>> report.right, report.worst.kinks
-        (True, ('x',))
+        >>> report.right, report.verdict.value, report.worst.kinks
+        (True, 'right', ('x',))
+        >>> len(report.remarks()), report.to_dict()["points"]
+        (1, 1)
     """
 
     function: str
@@ -268,10 +274,26 @@ def _plain(value: Any) -> Any:
 
 
 class GradcheckError(IradError, AssertionError):
-    """A gradient that is wrong, or that could not be checked.
+    """A gradient is wrong, or cannot be checked there; raised by `irad.testing.gradcheck`.
+
+    It is also an `AssertionError`.
 
     Attributes:
-        report: everything that was found.
+        report: the `irad.testing.GradcheckReport`.
+
+    Examples:
+        >>> import irad
+        >>> from irad.testing import gradcheck
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> _ = irad.rules.easy_rule(square, lambda x: 3.0 * x)  # wrong
+        >>> gradcheck(square, 2.0)
+        Traceback (most recent call last):
+        ...
+        irad.testing.gradients.report.GradcheckError: the gradient of square with respect to x is wrong: got 6, ...
+        ...
     """
 
     def __init__(self, report: GradcheckReport) -> None:

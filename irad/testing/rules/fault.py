@@ -10,21 +10,14 @@ from irad.frontend.custom import catalogue
 
 
 class Property(enum.Enum):
-    """The properties that a rule must have.
+    """The properties that a rule must have, as `irad.testing.RuleFault` names them.
 
     Examples:
-        >>> from irad.rules import easy_rule
-        >>> from irad.testing import RuleFault, check_rule
-        >>> from numba import njit
-        >>> @njit
-        ... def square(x):
-        ...     return x * x
-        >>> _ = easy_rule(square, lambda x: x)
-        >>> try:
-        ...     check_rule(square, 3.0)
-        ... except RuleFault as fault:
-        ...     print(fault.property)
-        Property.DERIVATIVE
+        >>> from irad.testing import Property
+        >>> Property.DERIVATIVE.value
+        'derivative'
+        >>> [each.name for each in Property][:4]
+        ['VALUE', 'MUTATION', 'DERIVATIVE', 'ZEROING']
     """
 
     VALUE = "primal value"
@@ -72,12 +65,26 @@ _OF_AUGMENTED: Final = (Property.VALUE, Property.MUTATION, Property.CHANGED)
 
 
 class RuleFault(RuleError):
-    """A rule does not have a property that it must have.
+    """A rule lacks a property that it must have; raised by `irad.testing.check_rule` and the tests of one mode.
 
     Attributes:
-        property: which.
-        expected: what it should have given.
-        got: what it gave.
+        property: the `irad.testing.Property`.
+        expected: the expected result.
+        got: the result of the rule.
+
+    Examples:
+        >>> from irad.rules import easy_rule
+        >>> from irad.testing import RuleFault, check_rule
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> _ = easy_rule(square, lambda x: x)  # wrong
+        >>> try:
+        ...     check_rule(square, 3.0)
+        ... except RuleFault as fault:
+        ...     print(fault.property)
+        Property.DERIVATIVE
     """
 
     def __init__(
