@@ -17,10 +17,8 @@ from numba.extending import typeof_impl
 
 import irad
 from irad.rules import AugmentedReturn, is_active
-from irad.testing import check_rule
+from irad.testing import check_rule, test_forward, test_reverse
 from irad.testing.check_gradient import check_quickly
-from irad.testing.rules.forward_rule import check_forward
-from irad.testing.rules.reverse_rule import check_reverse
 
 Csr = namedtuple("Csr", "values items keys count")
 
@@ -247,11 +245,11 @@ def test_checks_take_structures() -> None:
 
     try:
         check_rule(energy, point, single=False, aliasing=False, width=1)
-        check_reverse(energy, point, aliasing=False)
+        test_reverse(energy, point, aliasing=False)
         gradient = irad.grad(njit(lambda p: energy(p) * 3.0))(point)
         assert (gradient["w"].tolist(), gradient["s"]) == ([12.0, -24.0], 15.0)
     finally:
         irad.rules.remove(energy)
-    check_forward(njit(lambda p: (p["w"] ** 2).sum() * p["s"]), point, aliasing=False)
+    test_forward(njit(lambda p: (p["w"] ** 2).sum() * p["s"]), point, aliasing=False)
     with pytest.raises(irad.SignatureError, match="is a dict, not an array"):
         irad.sparse_jacobian(njit(lambda p: p["w"] * p["s"]))(point)

@@ -4,6 +4,8 @@ The tangents of the value and of what is left in the arguments are compared with
 the direction, and by dot product with reverse mode: ⟨cotangent, J·direction⟩ = ⟨Jᵀ·cotangent, direction⟩.
 """
 
+# ruff: noqa: PT028 (`test_forward` is called by tests: pytest does not collect it)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -38,7 +40,7 @@ from irad.testing.rules.reverse_rule import RuleChecker, callable_in_compiled_co
 _MODES_RTOL: Final = 1e-10
 
 
-def check_forward(
+def test_forward(
     f: Callable[..., Any],
     *arguments: Any,
     reverse: bool = True,
@@ -94,7 +96,6 @@ def check_forward(
                 check_some_constant(f, trial, reverse=reverse)
 
 
-test_forward = check_forward
 test_forward.__test__ = False  # type: ignore[attr-defined]  # not a test, despite its name
 
 
