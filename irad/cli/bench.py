@@ -21,30 +21,45 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   irad bench model.py:loss --args 'np.linspace(0.1, 2, 50), 3.0'
-  irad bench model.py:loss --args 'np.ones(1000), 0.5' --wrt x --hand model.py:loss_and_gradient
-  irad bench model.py:loss --args 'np.ones(1000), 0.5' -o before.json
-  irad bench model.py:loss --args 'np.ones(1000), 0.5' --compare before.json
+  irad bench model.py:loss --args 'np.ones(9), 0.5' --hand model.py:by_hand
+  irad bench model.py:loss --args 'np.ones(9), 0.5' -o before.json
+  irad bench model.py:loss --args 'np.ones(9), 0.5' --compare before.json
 
 \b
-Status:
+Exit status:
   0  measured
-  1  the gradient is wrong or cannot be checked there, or a figure is worse than in --compare
-  2  the command line is wrong
+  1  the gradient is wrong or cannot be checked at that point, or a figure is
+     worse than in --compare
+  2  the command line is invalid
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
-@click.option("--args", "expression", metavar="PYTHON", required=True, help="The arguments of the calls.")
 @click.option(
-    "--hand", metavar="MODULE_OR_FILE:FUNCTION", help="Your gradient: returns the same as irad.value_and_grad."
+    "--args", "expression", metavar="PYTHON", required=True, help="Arguments of the calls, a Python expression."
 )
-@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate: 'x,w'. By default all that hold floats.")
-@click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
-@click.option("--rounds", default=31, show_default=True, type=click.IntRange(3), help="Samples of each function.")
-@click.option("--compare", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="JSON from before.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to a file.")
+@click.option(
+    "--hand",
+    metavar="MODULE_OR_FILE:FUNCTION",
+    help="Gradient written by hand, which returns the same as irad.value_and_grad.",
+)
+@click.option(
+    "--wrt", metavar="NAMES", help="Arguments to differentiate with respect to: 'x,w'. By default all that hold floats."
+)
+@click.option("--argnums", metavar="NUMBERS", help="The same by position, from 0: '0,2'.")
+@click.option(
+    "--rounds", default=31, show_default=True, type=click.IntRange(3), help="Number of samples of each function."
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Earlier result, as JSON, to compare with.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file."
+)
 def bench(
     target: str,
     expression: str,
@@ -56,10 +71,10 @@ def bench(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Measure the cost of a function's gradient, next to the function and a hand-written gradient.
+    """Measure the cost of a gradient, relative to the function and to a gradient written by hand.
 
-    The gradient is checked first: with finite differences, with forward mode, and with the hand-written gradient. Times
-    are CPU times of the calling thread; the functions take turns. Leave the machine alone meanwhile.
+    The gradient is checked first: with finite differences, with forward mode, and with the gradient by hand. Times are
+    CPU times of the calling thread; the functions take turns. Run nothing else on the machine in the meantime.
     """
     from irad.benchmark.compare import changes, figures_of, spread_of
     from irad.benchmark.measure import measure  # this and the next load Numba
@@ -102,8 +117,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _raised(target: str, error: Exception) -> IradError:
     return IradError(
         f"measuring {target} raises {type(error).__name__}: {error}",
-        "pass --args at which the function and the hand-written gradient run",
-        "a call that raises cannot be timed",
+        "give --args with which the function and the gradient by hand run",
+        "what raises is not timed",
     )
 
 

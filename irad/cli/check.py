@@ -25,33 +25,39 @@ _EXAMPLES = """\b
 Examples:
   irad check model.py:loss --args 'np.linspace(0.1, 2, 50), 3.0'
   irad check package.model:loss --sig 'float64[::1], float64' --points 10
-  irad check model.py:loss --args 'np.ones(3), 0.5' --domain 'rate=0:1' --wrt x
-  irad check model.py:kernel --args 'np.ones(64), 0.5, np.zeros(64)' --launch '2, 32'
+  irad check model.py:loss --args 'np.ones(3), 0.5' --domain rate=0:1 --wrt x
+  irad check model.py:kernel --args 'np.ones(8), np.zeros(8)' --launch '2, 4'
 
 \b
-Status:
-  0  the gradient is right; of a kernel without --launch: it can be differentiated
-  1  it is wrong, cannot be checked there, or the function cannot be differentiated
-  2  the command line is wrong
+Exit status:
+  0  the gradient is right; for a kernel without --launch, it can be
+     differentiated
+  1  it is wrong or cannot be checked at that point, or the function cannot be
+     differentiated
+  2  the command line is invalid
 """
 _COLUMNS = (
     "difference / allowed: how far the gradient is from the expected number, as a multiple of what rounding explains; "
-    "up to 1 is right\naccuracy: smaller relative errors would not be detected"
+    "up to 1 is right\naccuracy: a relative error smaller than this would not be seen"
 )
 _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
-@click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: the point to check.")
+@click.option(
+    "--args", "expression", metavar="PYTHON", help="Arguments of one call, a Python expression: the point to check."
+)
 @click.option(
     "--sig",
     "signature",
     metavar="TYPES",
-    help="Numba types of the arguments; values are generated, floats from 0.5 to 2.",
+    help="Numba types of the arguments instead; their values are random, floats from 0.5 to 2.",
 )
 @click.option(
-    "--launch", metavar="BLOCKS, THREADS", help="Launch configuration for checking a CUDA kernel on the executor."
+    "--launch",
+    metavar="BLOCKS, THREADS",
+    help="For a CUDA kernel: grid of the launch, on the executor, that is checked.",
 )
 @click.option(
     "--points", default=3, show_default=True, type=click.IntRange(1), help="Number of points: this one and random ones."
@@ -60,11 +66,17 @@ _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 @click.option(
     "--wrt", metavar="NAMES", help="Arguments to differentiate with respect to: 'x,w'. By default all that hold floats."
 )
-@click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
-@click.option("--domain", "domains", metavar="NAME=LOW:HIGH", multiple=True, help="The range of an argument's numbers.")
-@click.option("--rtol", type=float, help="Allowed relative difference; by default the smallest that can be detected.")
-@click.option("--probe/--no-probe", default=True, show_default=True, help="Look for kinks, overflow, ends of domains.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--argnums", metavar="NUMBERS", help="The same by position, from 0: '0,2'.")
+@click.option(
+    "--domain", "domains", metavar="NAME=LOW:HIGH", multiple=True, help="Range of the numbers of an argument."
+)
+@click.option(
+    "--rtol", type=float, help="Relative difference that is allowed; by default the smallest that can be detected."
+)
+@click.option(
+    "--probe/--no-probe", default=True, show_default=True, help="Search for kinks, overflow and ends of domains."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of tables.")
 def check(
     target: str,
     expression: str | None,
@@ -79,13 +91,13 @@ def check(
     probe: bool,
     as_json: bool,
 ) -> None:
-    """Say what cannot be differentiated; verify the gradient; say where it would break.
+    """Report what cannot be differentiated, verify the gradient, find weak points.
 
-    First everything that irad cannot differentiate in the function is listed, without running it. Then the gradient
-    is compared with finite differences and complex steps, which come from the function's values alone, at the given
-    point and at random ones within 10 per cent. Then kinks close by, ends of the domain and overflow are looked for:
-    the function is called with its arguments scaled, up to very large and small numbers. Of a CUDA kernel it is said
-    how its derivative works; it is launched on the CPU, no GPU is needed.
+    First it lists everything in the function that irad cannot differentiate, without running it. Then it compares
+    the gradient with finite differences and complex steps, which use only values of the function, at the given point
+    and at random points within 10 per cent of it. Then it searches for kinks nearby, ends of the domain and overflow:
+    it calls the function with scaled arguments, up to very large and very small ones. For a CUDA kernel it describes
+    how the derivative works; the kernel is launched on the CPU, no GPU is needed.
     """
     from irad.api.functions import kernel_of  # this and the next load Numba
     from irad.cli.target import arguments_of, launch_of, load_function, positions_of
@@ -127,7 +139,7 @@ class _Session:
         """Everything that is not supported."""
         import irad
 
-        with working("looking for unsupported operations"):
+        with working("looking for what cannot be differentiated"):
             return irad.check(self._primal, *self._given, argnums=self._positions)
 
     def gradient(self, points: int, ranges: dict[int, tuple[Any, Any]], rtol: float | None) -> GradcheckReport:
@@ -156,7 +168,7 @@ class _Session:
 
         subject = CheckedFunction(self._primal, self._values, self._positions, {})
         trial = Trial(subject.primal, subject.values, subject.active, unit=True)
-        with progress("looking for weak points (--no-probe skips this)") as report:
+        with progress("looking for weak points (--no-probe leaves this out)") as report:
             return weak_points(trial, subject.names, report)
 
     def _run_once(self) -> None:
@@ -171,11 +183,11 @@ class _Session:
         except Exception as error:  # of the user's function: it is shown in a line
             made_up = any(value is not given for value, given in zip(self._values, self._given, strict=True))
             hint = ": these values were made up from types" if made_up else ""
-            raise raised(self._primal, error, f"pass --args at which it runs{hint}") from None
+            raise raised(self._primal, error, f"give --args with a point where it runs{hint}") from None
 
 
 class _KernelSession(_Session):
-    """Checks of a kernel with the configuration of a launch; without one, only for unsupported operations."""
+    """Checks of a kernel with the configuration of a launch; without one, only what is supported is asked for."""
 
     def _of(self, function: Any) -> Any:
         return function
@@ -194,7 +206,7 @@ class _KernelSession(_Session):
         except IradError:
             raise
         except Exception as error:  # of Numba, which compiles the kernel: it is shown in a line
-            raise raised(launched.kernel, error, "pass --args and --launch with which the kernel runs") from None
+            raise raised(launched.kernel, error, "give --args and --launch with which the kernel runs") from None
 
 
 def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
@@ -218,7 +230,7 @@ def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
 
 
 def _finish(as_json: bool, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]) -> None:
-    """Shows the findings, and ends the process with status 1 unless all is right."""
+    """Shows what was found, and ends the process with status 1 unless all is right."""
     right = supported.supported and (gradient.right if gradient is not None else bool(supported.plan))
     if as_json:
         click.echo(json.dumps(_as_dict(right, supported, gradient, weak), indent=2))
@@ -313,7 +325,7 @@ def _conclusion(gradient: GradcheckReport, weak: Sequence[WeakPoint]) -> Text:
             if gradient.hidden_zero
             else "Report it, unless a rule of your own takes part."
         ),
-        "undecided": "The gradient could not be checked here; pass another point, or --domain.",
+        "undecided": "The gradient could not be checked here; give another point, or --domain.",
     }
     text = Text(words[verdict], style=_STYLES[verdict])
     if verdict == "right" and weak:

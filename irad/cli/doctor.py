@@ -27,16 +27,16 @@ _UNBROKEN: Final = "\N{NO-BREAK SPACE}"
 _EXAMPLES = """\b
 Examples:
   irad doctor
-  irad doctor --json > doctor.json     to go with a bug report
+  irad doctor --json > doctor.json     for a bug report
 """
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
 def doctor(as_json: bool) -> None:
-    """Check the installation: versions, CPU, libraries, CUDA, caches; report missing parts and how to get them.
+    """Examine the installation: versions, CPU, libraries, CUDA, caches; what is missing, and how to install it.
 
-    The status is 1 if something is broken that irad needs.
+    The exit status is 1 if something that irad needs is broken.
     """
     console = Console()
     with console.status("looking"):
@@ -67,7 +67,9 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
         for line in _remedy(fact, console.width):
             console.print(line, soft_wrap=True)
     broken = sum(fact.state is State.BROKEN for fact in found)
-    console.print("irad works here." if not broken else f"{broken} problem{'s' * (broken > 1)} to fix before irad works.")
+    console.print(
+        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to mend before irad works."
+    )
 
 
 def _remedy(fact: Fact, width: int) -> Iterator[Text]:

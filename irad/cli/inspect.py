@@ -22,23 +22,35 @@ _STAGES = click.Choice([stage.value for stage in Stage])
 _EXAMPLES = """\b
 Examples:
   irad inspect model.py:loss --args 'np.ones(10), 2.0'
-  irad inspect package.model:loss --sig 'float64[::1], float64' --stage plan --stage adjoint
+  irad inspect package.model:loss --sig 'float64[::1], float64' --stage plan
   irad inspect model.py:loss --sig 'float64[::1], float64' --explain 13
-  irad inspect model.py:loss --sig 'float64[::1], float64' --explain %.190 --explain tape
-  irad inspect model.py:loss --sig 'float64[::1], float64' --diff adjoint optimized -o changes.diff
-  irad inspect model.py:loss --args 'np.ones(10), 2.0' --stage adjoint --as python
-  irad inspect model.py:loss --args 'np.ones(10), 2.0' --json -o report.json
-  irad inspect model.py:loss --args 'np.ones(10), 2.0' --html report.html --profile
+  irad inspect model.py:loss --sig 'float64[::1], float64' --explain tape
+  irad inspect model.py:loss --sig 'float64[::1]' --diff adjoint optimized
+  irad inspect model.py:loss --args 'np.ones(10)' --stage adjoint --as python
+  irad inspect model.py:loss --args 'np.ones(10)' --json -o report.json
+  irad inspect model.py:loss --args 'np.ones(10)' --html report.html --profile
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
 @click.option(
-    "--args", "expression", metavar="PYTHON", help="The arguments of one call, which is made to measure the tape."
+    "--args",
+    "expression",
+    metavar="PYTHON",
+    help="Arguments of one call, a Python expression; the call measures the tape.",
 )
-@click.option("--sig", "signature", metavar="TYPES", help="Numba types of the arguments: 'float64[::1], float64'.")
-@click.option("--stage", "stages", type=_STAGES, multiple=True, help="What to show; may be given several times.")
+@click.option(
+    "--sig", "signature", metavar="TYPES", help="Numba types of the arguments instead: 'float64[::1], float64'."
+)
+@click.option(
+    "--stage",
+    "stages",
+    type=_STAGES,
+    multiple=True,
+    metavar="STAGE",
+    help=f"Stage to show: {', '.join(Stage)}. May be given several times.",
+)
 @click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Form of --stage adjoint: LLVM IR or Python.")
 @click.option(
     "--diff",
@@ -47,21 +59,35 @@ Examples:
     nargs=2,
     default=None,
     metavar="A B",
-    help="Show the differences between two stages.",
+    help="Show the differences from stage A to stage B.",
 )
-@click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Explain a decision.")
-@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate: 'x,w'. By default all that hold floats.")
-@click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
-@click.option("--plan", type=click.Choice(["default", "save_all"]), help="Plan for the saved values.")
-@click.option("--strict/--no-strict", default=None, help="Keep the order of all sums.")
-@click.option("--noise/--no-noise", help="Show metadata, reference counts, wrappers and mangled names, too.")
-@click.option("--lines/--no-lines", default=True, help="Show the source line number of each line.")
-@click.option("--json", "as_json", is_flag=True, help="Write all facts, and the requested stages, as JSON.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write all of it as one HTML page.")
-@click.option("--profile", is_flag=True, help="Also run the derivative, and show the time of each line.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
-@click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
-@click.option("--pager/--no-pager", default=True, show_default=True, help="Use a pager for long output.")
+@click.option(
+    "--explain",
+    "questions",
+    metavar="LINE|VALUE|VARIABLE|tape",
+    multiple=True,
+    help="Show why it is active, saved or recomputed.",
+)
+@click.option(
+    "--wrt", metavar="NAMES", help="Arguments to differentiate with respect to: 'x,w'. By default all that hold floats."
+)
+@click.option("--argnums", metavar="NUMBERS", help="The same by position, from 0: '0,2'.")
+@click.option(
+    "--plan", type=click.Choice(["default", "save_all"]), help="Save a minimum of values, or all that are needed."
+)
+@click.option("--strict/--no-strict", default=None, help="Keep the order of all sums of the adjoint.")
+@click.option("--noise/--no-noise", help="Also show metadata, reference counts, wrappers and mangled names.")
+@click.option("--lines/--no-lines", default=True, help="Put the number of the source line in front of each line.")
+@click.option("--json", "as_json", is_flag=True, help="Write all facts, and the stages given, as JSON.")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a report with everything: one HTML page."
+)
+@click.option("--profile", is_flag=True, help="Also run the derivative: the report shows the time of each line.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option("--color/--no-color", default=None, help="Use colours; by default on a terminal.")
+@click.option(
+    "--pager/--no-pager", default=True, show_default=True, help="Page output that is longer than the terminal."
+)
 def inspect(
     target: str,
     expression: str | None,
@@ -83,11 +109,11 @@ def inspect(
     color: bool | None,
     pager: bool,
 ) -> None:
-    """Show how irad transforms a function, stage by stage, and why.
+    """Show the derivative of a function stage by stage, with reasons.
 
-    Without --stage, --diff, --explain, --json and --html an overview is shown: the source with what is active and saved
-    on each line, and the tape. With --args the derivative is called once, on copies of the arguments, to measure the
-    tape; with --sig nothing is run.
+    Without --stage, --diff, --explain, --json and --html it shows an overview: the source, with the active and saved
+    values on each line, and the tape. With --args the derivative is called once, on copies of the arguments, to measure
+    the tape; with --sig nothing is run.
     """
     for option, file in (("-o", output), ("--html", html)):
         if file is not None and not file.parent.is_dir():
@@ -180,7 +206,7 @@ def _profiled(collector: AnyCollector, report: Report) -> Report:
     except IradError:
         raise
     except Exception as error:  # of the user's function: it is shown in a line
-        raise raised(collector.subject.primal, error, "pass --args at which it runs") from None
+        raise raised(collector.subject.primal, error, "give --args with a point where it runs") from None
 
 
 def _json(collector: AnyCollector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:

@@ -16,15 +16,12 @@ import irad
 from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
-    "bench": ("irad.cli.bench", "Measure the cost of a gradient, next to the function and a hand-written gradient."),
-    "check": (
-        "irad.cli.check",
-        "List everything that cannot be differentiated; verify the gradient; find inputs where it would break.",
-    ),
-    "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
-    "inspect": ("irad.cli.inspect", "Show how irad transforms a function, stage by stage, and why."),
-    "opt": ("irad.cli.opt", "Differentiate LLVM IR of any front end: text or bitcode in, derivatives out."),
-    "doctor": ("irad.cli.doctor", "Check the installation: versions, missing parts and how to get them."),
+    "bench": ("irad.cli.bench", "Measure the cost of a gradient, relative to the function and to one by hand."),
+    "check": ("irad.cli.check", "Report what cannot be differentiated, verify the gradient, find weak points."),
+    "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient, check it and time it."),
+    "inspect": ("irad.cli.inspect", "Show the derivative of a function stage by stage, with reasons."),
+    "opt": ("irad.cli.opt", "Differentiate LLVM IR of any front end, as text or bitcode."),
+    "doctor": ("irad.cli.doctor", "Examine the installation: what is missing, and how to install it."),
 }
 
 

@@ -280,7 +280,7 @@ def test_help_shows_examples():
     done = CliRunner().invoke(main, ["check", "--help"])
     assert done.exit_code == 0
     assert "irad check model.py:loss --args" in done.output
-    assert "Status:" in done.output
+    assert "Exit status:" in done.output
 
 
 def test_the_count_of_the_progress_is_whole_in_80_columns():
