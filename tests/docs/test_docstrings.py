@@ -1,16 +1,18 @@
-"""Every public name stands in the reference and has an example in its docstring, which gives what it says.
+"""Every public name stands in the reference, with its parameters, its result and an example that prints what it says.
 
-Exempt are errors and warnings, which docs/errors.md shows by programs that cause them, and what has no docstring of its
-own: modules and plain data.
+Exempt are modules and plain data, which have no docstring of their own.
 """
 
 from __future__ import annotations
 
 import ast
 import doctest
+import enum
 import inspect
 import re
+from functools import cache, cached_property
 from importlib.util import find_spec
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +30,8 @@ import irad.ode
 import irad.rules
 import irad.sparse_linalg
 import irad.testing
+from irad.api import annotations
+from irad.frontend.custom import stop_gradient
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
@@ -43,6 +47,11 @@ BRIDGES = {
     "interop.torch": "torch",
 }  # what has to be installed
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
+SECOND_NAMES = {
+    "irad.ignore_derivatives": "irad.stop_gradient",
+    "irad.rules.ignore_derivatives": "irad.stop_gradient",
+    "irad.Constant": "irad.Const",
+}
 NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 
 
@@ -72,37 +81,99 @@ def _names_of_absent() -> set[str]:
     return names
 
 
-def _is_exempt(member: object) -> bool:
-    if isinstance(member, type) and issubclass(member, Exception):
-        return True
+def _documentation(name: str, member: object) -> str:
+    """The docstring; of a value that the module names, the string below the assignment."""
+    module, _, own = name.rpartition(".")
+    given = _below_assignments().get(own) if module in ("irad", "irad.rules") else None
+    return given or inspect.getdoc(member) or ""
+
+
+@cache
+def _below_assignments() -> dict[str, str]:
+    """Docstrings of names that are assigned: modes, and second names of functions."""
+    found: dict[str, str] = {}
+    for module in (annotations, stop_gradient):
+        body = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
+        for assigned, text in pairwise(body):
+            if isinstance(assigned, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                found[ast.unparse(assigned.targets[0])] = inspect.cleandoc(str(text.value.value))
+    return found
+
+
+def _entries() -> dict[str, str]:
+    """Entries of the reference by their public names, each with the options that follow it."""
+    text = "".join(page.read_text(encoding="utf-8") for page in REFERENCE.iterdir())
+    listed = re.findall(r"^::: (\S+)\n((?: +\S.*\n)*)", text, re.MULTILINE)
+    return {re.sub(r"\.(\w+)\.\1$", r".\1", identifier): options for identifier, options in listed}
+
+
+def _is_data(member: object) -> bool:
     return isinstance(member, ModuleType | str | tuple)
 
 
-EXPLAINED = {name: inspect.getdoc(member) or "" for name, member in _public().items() if not _is_exempt(member)}
+MEMBERS = {name: member for name, member in _public().items() if not _is_data(member)}
+EXPLAINED = {name: _documentation(name, member) for name, member in MEMBERS.items()}
+FUNCTIONS = [name for name, member in MEMBERS.items() if hasattr(member, "__name__") and not isinstance(member, type)]
+CLASSES = [
+    name
+    for name, member in MEMBERS.items()
+    if isinstance(member, type) and not issubclass(member, Exception) and name not in SECOND_NAMES
+]
+MADE_BY_IRAD = {"irad.Inspection", "irad.interop.ipopt.Problem"}
+"""Classes whose constructors users do not call; those of other results are in their attributes."""
+NEEDED = {"irad.nn.stft": "rocket_fft", "irad.nn.istft": "rocket_fft", "irad.Inspection.html": "jinja2"}
+"""Examples that need an optional package."""
+
+
+def _methods(name: str) -> dict[str, str]:
+    """Docstrings of the public methods and properties of a class that the reference shows."""
+    shown = re.search(r"members: \[(.*?)\]", _entries().get(name, ""))
+    return {
+        f"{name}.{method}": inspect.getdoc(member) or ""
+        for method, member in vars(MEMBERS[name]).items()
+        if (not method.startswith("_") if shown is None else method in shown[1].split(", "))
+        and (inspect.isroutine(member) or isinstance(member, property | cached_property | classmethod))
+    }
+
+
+METHODS = {method: text for name in CLASSES for method, text in _methods(name).items()}
+EXAMPLES = {**EXPLAINED, **{name: text for name, text in METHODS.items() if ">>>" in text}}
+
+
+def _described(text: str, *sections: str) -> set[str]:
+    """The names that sections of a docstring describe."""
+    found: set[str] = set()
+    for section in sections:
+        block = re.split(r"^\S", text.partition(f"\n{section}:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        found |= {
+            name for line in re.findall(r"^    (\w+(?:, \w+)*): ", block, re.MULTILINE) for name in line.split(", ")
+        }
+    return found
 
 
 def test_only_data_and_modules_have_no_example():
-    exempt = {name for name, member in _public().items() if not isinstance(member, type) and _is_exempt(member)}
-    assert exempt == {
+    assert _public().keys() - EXPLAINED.keys() == {
         "irad.__version__",
         *(f"irad.{name}" for name in (*MODULES, *BRIDGES) if f"irad.{name}" in _public()),
         *TUPLES,
     }
 
 
-@pytest.mark.parametrize("name", EXPLAINED)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name: str):
-    test = doctest.DocTestParser().get_doctest(EXPLAINED[name], {}, name, None, None)
+    test = doctest.DocTestParser().get_doctest(EXAMPLES[name], {}, name, None, None)
     assert test.examples, f"the docstring of {name} has no example"
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
     printed: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     runner.run(test, out=printed.append)
     assert runner.failures == 0, "".join(printed)
+    assert "SKIP" not in EXAMPLES[name]
 
 
 def test_the_reference_has_every_public_name():
-    documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
-    assert documented == (_public().keys() | _names_of_absent()) - {
+    assert _entries().keys() == (_public().keys() | _names_of_absent()) - {
         *(f"irad.{name}" for name in NOT_IN_REFERENCE),
         *TUPLES,
     }
@@ -114,8 +185,34 @@ def test_the_index_has_every_page():
     assert pages - linked == set()
 
 
-@pytest.mark.parametrize("name", [name for name in EXPLAINED if "\nArgs:\n" in EXPLAINED[name]])
-def test_parameters_are_explained(name: str):
-    parameters = inspect.signature(_public()[name]).parameters  # type: ignore[arg-type]
-    explained = re.findall(r"^    (\w+(?:, \w+)*): ", EXPLAINED[name].partition("\nArgs:\n")[2], re.MULTILINE)
-    assert parameters.keys() <= {each for line in explained for each in line.split(", ")}
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parameters_and_results_are_explained(name: str):
+    signature = inspect.signature(MEMBERS[name])  # type: ignore[arg-type]
+    described = _described(EXPLAINED[name], "Args")
+    if name not in SECOND_NAMES:
+        assert signature.parameters.keys() == described
+        returns = signature.return_annotation not in (None, "None")
+        assert returns == bool(re.search(r"\n(?:Returns|Yields):\n", EXPLAINED[name]))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_parameters_and_attributes_of_classes_are_explained(name: str):
+    described = _described(EXPLAINED[name], "Args", "Attributes")
+    if name not in MADE_BY_IRAD:
+        fields = getattr(MEMBERS[name], "_fields", None)
+        if fields is None and not issubclass(MEMBERS[name], enum.Enum):  # type: ignore[arg-type]
+            fields = list(inspect.signature(MEMBERS[name].__init__).parameters)[1:]  # type: ignore[misc]
+        assert set(fields or ()) <= described
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_explained_and_shown(name: str):
+    owner, _, method = name.rpartition(".")
+    assert METHODS[name]
+    is_named = re.search(rf"[.`]{method}\b", EXPLAINED[owner]) is not None
+    assert is_named or method.startswith("__") or ">>>" in METHODS[name], f"{owner} shows no use of {method}"
+
+
+def test_second_names():
+    for name, other in SECOND_NAMES.items():
+        assert MEMBERS[name] is MEMBERS[other]

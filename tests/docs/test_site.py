@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -63,6 +64,57 @@ def test_pages_are_plain_markdown():
 def test_pages_load_nothing_from_elsewhere(site: Path):
     loads = re.compile(r'<(?:script|img|iframe|link)[^>]*(?:src|href)="(https?:)?//')
     assert [page.name for page in site.rglob("*.html") if loads.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_anchors_within_the_site_exist(site: Path):
+    pages = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    dead = []
+    for page, text in pages.items():
+        for target, anchor in re.findall(r'href="([^":#]*)#([^"]+)"', text):
+            goal = (page.parent / target).resolve() if target else page
+            if page.name != "404.html" and not anchor.startswith("__") and anchor not in anchors.get(goal, {anchor}):
+                dead.append(f"{page.relative_to(site)} → {target}#{anchor}")
+    assert dead == []
+
+
+ENTRY = re.compile(r'<h3 id="(irad\.[^"]+)"')
+
+
+def test_every_entry_has_an_example_and_a_guide(site: Path):
+    bare = []
+    for page in sorted((site / "reference").glob("*.html")):
+        _, *parts = ENTRY.split(page.read_text(encoding="utf-8"))
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            if "&gt;&gt;&gt;" not in text or "See also: <a" not in text:
+                bare.append(name)
+    assert bare == []
+
+
+def test_the_reference_shows_no_module_and_no_inner_function(site: Path):
+    pages = [page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html")]
+    shown = [name for page in pages for name in ENTRY.findall(page)]
+    listed = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").iterdir())
+    assert sorted(shown) == sorted(re.findall(r"^::: (\S+)$", listed, re.MULTILINE))
+    assert not any("doc-module" in page for page in pages)
+
+
+def test_signatures_are_wrapped(site: Path):
+    """Ruff formats them: a long one has a parameter on each line, which fits beside both side bars."""
+    for page in (site / "reference").glob("*.html"):
+        for signature in re.findall(
+            r'class="doc-signature[^>]*>(.*?)</code>', page.read_text(encoding="utf-8"), re.DOTALL
+        ):
+            lines = html.unescape(re.sub(r"<[^>]+>", "", signature)).splitlines()
+            assert max(map(len, lines)) <= 80, lines
+
+
+def test_guides_and_reference_link_each_other(site: Path):
+    guide = (site / "how_to" / "jacobians.html").read_text(encoding="utf-8")
+    assert 'href="../reference/derivatives.html#irad.jacobian"' in guide
+    entry = (site / "reference" / "derivatives.html").read_text(encoding="utf-8").partition('<h3 id="irad.jacobian"')[2]
+    assert 'href="../how_to/jacobians.html"' in entry.partition("<h3")[0]
+    assert "Used here: <a" in (site / "tutorial.html").read_text(encoding="utf-8")
 
 
 def test_the_reference_shows_what_the_docstrings_say(site: Path):
