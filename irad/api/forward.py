@@ -123,23 +123,23 @@ def jvp(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """The value of a function and its derivative in a direction: a product of the Jacobian and a vector.
+    """The value of a function and its derivative in a direction: the product of its Jacobian and a vector.
 
-    If ``f`` writes to an array, the array that was passed as its tangent is overwritten as well: it holds the tangent
-    of the new content of the array. Pass a copy of a direction that is to be used again.
+    If ``f`` writes to an array, the array that was passed as its tangent is overwritten, too: it then holds the tangent
+    of the new contents. Pass a copy of a direction that is to be used again.
 
     Args:
         f: the function, as in `irad.pushforward`.
-        args: its arguments.
+        args: its arguments, a tuple or list.
         tangents: the direction: for each argument its tangent, None for a constant; with ``argnums`` or ``argnames``
             the tangent of that argument alone, or a tuple of those of several.
         has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a tangent.
-        argnums: the positions of the arguments that have a tangent, as in `irad.pushforward`.
+        argnums: positions of the arguments that have a tangent, as in `irad.pushforward`.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        ``(value, tangent)``; with ``has_aux``, ``(value, tangent, aux)``.
+        ``(value, tangent)``, the tangent with the structure of the value; with ``has_aux``, ``(value, tangent, aux)``.
 
     Raises:
         SignatureError: there are not as many tangents as arguments, all are None, or one does not fit its argument.

@@ -120,23 +120,23 @@ def linearize(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """The value of a function, and its derivative there as a linear map: the counterpart of `vjp` in forward mode.
+    """The value of a function and its derivative there as a linear map: the counterpart of `irad.vjp` in forward mode.
 
     All arguments with floats are differentiated, or those that ``argnums`` or ``argnames`` names; ints, strings and the
     like are constants. Arrays that the function writes to are written, as in a plain call. The map takes a tangent for
-    each argument, or for each that is named (None for zeros), and returns that of the value. It can be made, and
-    called, in compiled code.
+    each argument, or for each that is named (None for zeros), and returns that of the value. It can be created and
+    called in compiled code.
 
-    **Cost.** Nothing is saved but copies of the arguments and of the value. Each call of the map runs the function
-    again beside its tangents, as `jvp` does, and costs as much; so does `linearize` itself. For directions that are
-    known at once, `BatchDuplicated` shares one run. What the function prints, it prints each time; a function that
-    gives another value when it runs again, because it draws random numbers, is refused by the map.
+    **Cost.** Only copies of the arguments and of the value are saved. Each call of the map runs the function again with
+    its tangents, as `irad.jvp` does, and costs as much; so does `irad.linearize` itself. If several directions are
+    known at once, `irad.BatchDuplicated` shares one run. Output that the function prints is printed each time. A
+    function that gives another value when it runs again, because it draws random numbers, is refused by the map.
 
     Args:
         f: the function, as in `irad.grad`; it may return anything, or nothing.
         args: its arguments: numbers, arrays, tuples and lists of these, and anything without a derivative.
         has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a tangent.
-        argnums: a position, or a tuple of positions: of the arguments that have a tangent.
+        argnums: position, or tuple of positions, of the arguments that have a tangent.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 

@@ -168,23 +168,23 @@ def split(
     options: Options | None = None,
     **named: type | Annotation,
 ) -> tuple[AugmentedSweep, ReverseSweep]:
-    """The two sweeps of reverse mode, to be called separately.
+    """The two sweeps of reverse mode as two callables.
 
-    ``augmented(*arguments)`` takes annotated arguments, runs the function and returns a tape, with
-    ``irad.ReverseSplitWithPrimal`` ``(tape, value)``. ``reverse(tape)`` or ``reverse(tape, seed)`` returns the
-    derivatives and adds to shadows, as `irad.autodiff` does. Any number of tapes may be alive, and be reversed in any
-    order, in any thread. A tape holds the arguments and their shadows. It is freed when it has been reversed, or when
-    the last reference to it is gone; with ``mode(repeatable=True)`` it may be reversed again. This function and both
-    that it returns can be called in compiled code, where a tape is a value like any other.
+    ``augmented(*arguments)`` takes annotated arguments, runs the function and returns a tape, or ``(tape, value)`` with
+    `irad.ReverseSplitWithPrimal`. ``reverse(tape)`` or ``reverse(tape, seed)`` returns the derivatives and adds to
+    shadows, as `irad.autodiff` does. Any number of tapes may be alive, and be reversed in any order, in any thread. A
+    tape holds the arguments and their shadows. It is freed when it has been reversed, or with the last reference to it;
+    with ``mode(repeatable=True)`` it may be reversed again. This function and both that it returns can be called in
+    compiled code, where a tape is a value like any other.
 
     Args:
-        mode: ``irad.ReverseSplit`` or ``irad.ReverseSplitWithPrimal``, or one of them with modifiers. Unless
-            ``modified`` names those that may change between the sweeps, all arguments may.
+        mode: `irad.ReverseSplit` or `irad.ReverseSplitWithPrimal`, or one of them with modifiers. Unless ``modified``
+            names the arguments that may change between the sweeps, all may.
         f: the function, as in `irad.grad`; it may return anything.
-        annotations: ``irad.Const``, ``irad.Cache``, ``irad.Active``, ``irad.Duplicated``, ``irad.DuplicatedNoNeed`` or
-            ``irad.MixedDuplicated`` for each argument: the class, or an annotated argument as an example. The tape
-            holds the shadow that irad makes for a ``Cache``. For several directions at once ``irad.BatchDuplicated``
-            and its relatives.
+        annotations: for each argument the class of its annotation, or an annotated argument as an example:
+            `irad.Const`, `irad.Cache`, `irad.Active`, `irad.Duplicated`, `irad.DuplicatedNoNeed` or
+            `irad.MixedDuplicated`; for several directions at once `irad.BatchDuplicated` and its variants. The tape
+            holds the shadow of a ``Cache``.
         options: how the derivative is created; see `irad.Options`.
         named: further annotations, by the name of the parameter.
 

@@ -142,27 +142,27 @@ def vjp(
     options: Options | None = None,
     **keywords: Any,
 ) -> Any:
-    """Runs a function and saves what its reverse sweep needs.
+    """Runs a function and saves the values that its reverse sweep needs.
 
     All arguments with floats are differentiated, or those that ``argnums`` or ``argnames`` names; ints, strings and the
-    like are constants. Arrays that the function
-    writes to are written, as in a plain call. If the function returns a value, the cotangent of their final content is
-    zero. If it returns nothing, the pullback takes that cotangent: a tuple with an entry for each argument, which is
-    an array for an array that is written, and None for any other argument.
+    like are constants. Arrays that the function writes to are written, as in a plain call. If the function returns a
+    value, the cotangent of their final contents is zero. If it returns nothing, the pullback takes that cotangent: a
+    tuple with an array for each array argument that is written, and None for any other argument.
 
     Args:
         f: the function, as in `irad.grad`; it may return anything, or nothing.
         args: its arguments.
         has_aux: ``f`` returns ``(value, aux)``; the pullback takes the cotangent of ``value``.
-        argnums: a position, or a tuple of positions; the pullback then returns the cotangent of that argument, or a
-            tuple of those of several, in place of an entry for each. The others are constants, which makes the tape
+        argnums: a position, or a tuple of positions: the pullback then returns the cotangent of that argument, or a
+            tuple of those of several, instead of an entry for each. The others are constants, which makes the tape
             smaller.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`. In compiled code those of the environment apply.
         keywords: further arguments of the function, by name.
 
     Returns:
-        ``(value, pullback)``; with ``has_aux``, ``(value, pullback, aux)``.
+        ``(value, pullback)``; with ``has_aux``, ``(value, pullback, aux)``. The pullback takes a cotangent with the
+        structure of the value and returns a tuple with the cotangent of each argument, in new memory.
 
     Raises:
         SignatureError: no argument has a derivative, or the function has no such arguments.

@@ -56,30 +56,31 @@ def export(
     cpu: str = "host",
     header: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Compiles functions to a library that C, C++ and Fortran call, and writes its header.
+    """Compiles functions to a library for C, C++ and Fortran, and writes its header.
 
     The library needs neither Python nor Numba. Numbers are passed by value; complex numbers, arrays and tuples as
-    structs by address; the result is stored where the last argument says. A function returns 0, or a status for what
-    it raised, of which ``LIBRARY_message()`` gives the text. Arrays of the caller are used in place; those that are
-    returned belong to the caller, who frees them. The header says all this of each function.
+    structs by address; the result is stored at the address of the last argument. A function returns 0, or a status for
+    the exception that it raised, whose text ``LIBRARY_message()`` gives. Arrays of the caller are used in place;
+    returned arrays belong to the caller, who frees them. The header says all this for each function.
 
     Args:
-        f: a function, plain or of ``numba.njit``, or a derivative such as ``irad.grad(f)``; or several, by the names
-            that they get in C, each with its signature: ``{"energy": (f, sig), "force": (irad.grad(f), sig)}``.
+        f: a function, plain or of ``numba.njit``, or a derivative such as ``irad.grad(f)``; or several, by their names
+            in C, each with its signature: ``{"energy": (f, sig), "force": (irad.grad(f), sig)}``.
         signature: types of the arguments as Numba writes them: ``"float64(float64[::1])"``, ``"(float64[::1],)"`` or a
-            tuple of types. None where ``f`` holds signatures.
-        path: the file. Its suffix says what it is: ``.so`` (shared, ``.dylib`` on macOS), ``.a`` (static) or ``.o``.
-        name: of the function in C; by default that of ``f``.
-        cpu: the processor, by LLVM's name: ``"x86-64"``, ``"x86-64-v3"``, ``"neoverse-n1"``; ``"host"`` is the one of
-            this machine with all that it has.
-        header: the header's file; by default beside the library, with its name.
+            tuple of types. None if ``f`` holds signatures.
+        path: path of the library. Its suffix gives its kind: ``.so`` (shared, ``.dylib`` on macOS), ``.a`` (static) or
+            ``.o``.
+        name: name of the function in C; by default that of ``f``.
+        cpu: the processor, by LLVM's name: ``"x86-64"``, ``"x86-64-v3"``, ``"neoverse-n1"``; ``"host"`` for this
+            machine with all its features.
+        header: path of the header; by default beside the library, with its name.
 
     Returns:
         The path of the library.
 
     Raises:
-        SignatureError: a type has no counterpart in C, or the path or a name is not possible.
-        BackendError: a function calls what only a process with Python has, or there is no linker.
+        SignatureError: a type has no counterpart in C, or the path or a name is invalid.
+        BackendError: a function calls code that exists only in a process with Python, or there is no linker.
 
     Examples:
         >>> import irad

@@ -64,7 +64,7 @@ class DerivativeKernel(DerivedKernel):
         return f"irad.cuda.autodiff({self.mode!r}, {name})" if self.mode.is_forward else f"irad.cuda.grad({name})"
 
     def __getitem__(self, configuration: Any) -> ConfiguredDerivative:
-        """The derivative with the configuration of a launch: ``[blocks, threads]``, or with ``stream, shared`` added."""
+        """The derivative with the configuration of a launch: ``[blocks, threads]``, or with ``stream, shared``."""
         return ConfiguredDerivative(self, launch_of(configuration))
 
     def __call__(self, *_: Any, **__: Any) -> None:

@@ -44,15 +44,15 @@ def fixed_point(
     It can be called from Python and in compiled code.
 
     Args:
-        func: returns what has the structure of ``x``.
-        x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
+        func: returns a value with the structure of ``x``.
+        x0: the initial guess, as in `irad.implicit.newton`: a number, an array of any shape, or a structure of these.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        rtol: of each part of ``func(x, *args) - x``, relative to that of ``x``. Parts that do not get there, since they
-            are zero but for the rounding of larger ones, count after thirty further steps.
-        atol: the same, absolute; the sum of both counts.
-        maxiter: the most steps.
-        memory: how many steps back are combined; 0 is the plain iteration.
-        matrix_free: takes derivatives by GMRES, with products of the derivative of ``func`` and a vector in place of
+        rtol: tolerance of each part of ``func(x, *args) - x``, relative to that part of ``x``. Parts that do not reach
+            it, since they are zero up to the rounding of larger ones, are accepted after thirty further steps.
+        atol: absolute tolerance, added to the relative one.
+        maxiter: the largest number of steps.
+        memory: number of previous steps that are combined; 0 is the plain iteration.
+        matrix_free: whether derivatives use GMRES, with products of the derivative of ``func`` and a vector instead of
             its Jacobian: for many unknowns; a literal in compiled code.
 
     Returns:
@@ -60,11 +60,11 @@ def fixed_point(
 
     Raises:
         SignatureError: ``func`` is not a function that Numba compiles.
-        ValueError: there is no fixed point within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more
+        ValueError: no fixed point is found within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more
             or fewer values than ``x``.
 
     Source:
-        Walker, Ni: Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
+        Walker, Ni: Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011) 1715-1735.
 
     Examples:
         >>> import irad

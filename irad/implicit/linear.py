@@ -35,19 +35,22 @@ def cg(
 
     Args:
         A: a function, linear in its first argument, whose matrix is symmetric and positive definite.
-        b: an array of real numbers with one axis.
-        x0: where to begin; None: at zero.
+        b: the right-hand side, an array of real numbers with one axis.
+        x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: of the norm of the residual, relative to that of ``b``.
-        atol: the same, absolute; the greater of both counts.
-        maxiter: the most products; 0: ten times the number of unknowns.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
+        maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
 
     Returns:
-        The solution. There is no code for success, unlike in SciPy: where it does not converge, it raises.
+        The solution, in new memory. Unlike in SciPy there is no code for success: if it does not converge, it raises.
 
     Raises:
         SignatureError: ``A`` is not a function that Numba compiles.
         ValueError: it does not converge, or finds that the matrix is not positive definite.
+
+    Source:
+        Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952) 409-436.
 
     Examples:
         >>> import irad
@@ -80,27 +83,27 @@ def gmres(
     """The solution of ``A(x, *args) = b`` by GMRES, with derivatives with respect to ``b`` and ``args``.
 
     It can be called from Python and in compiled code. Derivatives solve a system with the transposed matrix, whose
-    product irad makes from ``A``.
+    product with a vector irad derives from ``A``.
 
     Args:
         A: a function, linear in its first argument.
-        b: an array of real numbers with one axis.
-        x0: where to begin; None: at zero.
+        b: the right-hand side, an array of real numbers with one axis.
+        x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: of the norm of the residual, relative to that of ``b``.
-        atol: the same, absolute; the greater of both counts.
-        restart: how many directions are kept.
-        maxiter: the most products; 0: ten times the number of unknowns.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
+        restart: number of directions that are kept before a restart.
+        maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
 
     Returns:
-        The solution.
+        The solution, in new memory.
 
     Raises:
         SignatureError: ``A`` is not a function that Numba compiles.
         ValueError: it does not converge, or the matrix is singular.
 
     Source:
-        Saad, Schultz: GMRES, SIAM J. Sci. Stat. Comput. 7 (1986).
+        Saad, Schultz: GMRES, SIAM J. Sci. Stat. Comput. 7 (1986) 856-869.
 
     Examples:
         >>> import irad
@@ -126,26 +129,28 @@ def bicgstab(
     atol: float = 0.0,
     maxiter: int = 0,
 ) -> Any:
-    """The solution of ``A(x, *args) = b`` by stabilised bi-conjugate gradients, with derivatives: as `gmres`.
+    """The solution of ``A(x, *args) = b`` by the stabilised biconjugate gradient method, with derivatives.
+
+    It differentiates with respect to ``b`` and ``args``, in Python and in compiled code, as `irad.implicit.gmres` does.
 
     Args:
         A: a function, linear in its first argument.
-        b: an array of real numbers with one axis.
-        x0: where to begin; None: at zero.
+        b: the right-hand side, an array of real numbers with one axis.
+        x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: of the norm of the residual, relative to that of ``b``.
-        atol: the same, absolute; the greater of both counts.
-        maxiter: the most steps, of two products each; 0: ten times the number of unknowns.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
+        maxiter: the largest number of steps, of two products each; 0 for ten times the number of unknowns.
 
     Returns:
-        The solution.
+        The solution, in new memory.
 
     Raises:
         SignatureError: ``A`` is not a function that Numba compiles.
         ValueError: it does not converge, or breaks down.
 
     Source:
-        van der Vorst: Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992).
+        van der Vorst: Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992) 631-644.
 
     Examples:
         >>> import irad

@@ -40,28 +40,29 @@ def argmin(
 ) -> Any:
     """A local minimum of ``fun(x, *args)`` by BFGS, and its derivative with respect to ``args``.
 
-    Near it Newton's method takes over, for the point where the gradient is zero, so that the minimum is as precise as
-    the gradient is. It can be called from Python and in compiled code. The derivative is that of this point: one linear
-    system with the Hessian.
+    Near the minimum Newton's method takes over, for the point where the gradient is zero, so that the minimum is as
+    precise as the gradient. It can be called from Python and in compiled code. The derivative is that of this point:
+    one linear system with the Hessian.
 
     Args:
         fun: returns a number.
-        x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
+        x0: the initial guess, as in `irad.implicit.newton`: a number, an array of any shape, or a structure of these.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        rtol: the search ends when Newton's step changes each unknown by no more than this share of its size, or when
-            the gradient is zero but for the rounding of its terms. So the units of the function and of unknowns do not
-            matter.
-        atol: the same, absolute; the sum of both counts.
-        maxiter: the most steps.
+        rtol: relative tolerance: the search ends when Newton's step changes each unknown by at most this share of its
+            size, or when the gradient is zero up to the rounding of its terms. The units of the function and of
+            unknowns do not matter.
+        atol: absolute tolerance, added to the relative one.
+        maxiter: the largest number of steps.
 
     Returns:
         The minimum, in new memory.
 
     Raises:
         SignatureError: ``fun`` is not a function that Numba compiles.
-        ValueError: no minimum is found within ``maxiter`` steps, or the gradient is zero where there is none.
+        ValueError: no minimum is found within ``maxiter`` steps, or the gradient is zero at a point that is not a
+            minimum.
 
-    Where the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers).
+    If the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers).
 
     Source:
         Nocedal, Wright: Numerical optimization, Springer 2006, chapter 6.
@@ -243,16 +244,16 @@ def least_squares(
     """A local minimum of the sum of the squares of ``fun(x, *args)``, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code. The method is that of Levenberg and Marquardt. The derivative is
-    that of the point where the gradient of the sum is zero, with the second derivatives of ``fun``.
+    that of the point where the gradient of the sum is zero; it includes the second derivatives of ``fun``.
 
     Args:
         fun: returns an array.
-        x0: where to begin: an array with one axis.
+        x0: the initial guess, an array with one axis.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        rtol: the search ends when the step of Gauss and Newton changes each unknown by no more than this share of its
-            size, or when the gradient is zero but for the rounding of its terms. So units do not matter.
-        atol: the same, absolute; the sum of both counts.
-        maxiter: the most steps.
+        rtol: relative tolerance: the search ends when the Gauss-Newton step changes each unknown by at most this share
+            of its size, or when the gradient is zero up to the rounding of its terms. Units do not matter.
+        atol: absolute tolerance, added to the relative one.
+        maxiter: the largest number of steps.
 
     Returns:
         The minimum, in new memory.

@@ -39,34 +39,37 @@ def newton(
 ) -> Any:
     """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
 
-    It can be called from Python and in compiled code. The derivative with respect to ``args`` is that of the
-    solution: its cost does not depend on the number of steps. The one with respect to ``x0`` is zero.
+    It can be called from Python and in compiled code. The derivative with respect to ``args`` is that of the solution:
+    its cost does not depend on the number of steps. The one with respect to ``x0`` is zero.
 
     Args:
-        func: returns what has the structure of ``x``; irad differentiates it with respect to ``x``.
-        x0: where to begin: a number, an array of any shape, or a structure of these: a tuple, a dictionary, an object
-            with fields. ``func`` may return its parts as a tuple, in their order. In compiled code a dictionary has to
-            be one that Python passed in.
+        func: returns a value with the structure of ``x``; irad differentiates it with respect to ``x``.
+        x0: the initial guess: a number, an array of any shape, or a structure of these (a tuple, a dictionary, an
+            object with fields). ``func`` may return its parts as a tuple, in their order. In compiled code a dictionary
+            must be one that Python passed in.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        rtol: the search ends when the last step changes each unknown by no more than this share of its size, or when
-            ``func`` is zero but for the rounding of its terms, such as the 1 in ``exp(x) - 1 - a``. So the units of
-            unknowns and equations do not matter.
-        atol: the same, absolute; the sum of both counts. For unknowns that are zero but for rounding of terms that
+        rtol: relative tolerance: the search ends when the last step changes each unknown by at most this share of its
+            size, or when ``func`` is zero up to the rounding of its terms, such as the 1 in ``exp(x) - 1 - a``. The
+            units of unknowns and equations do not matter.
+        atol: absolute tolerance, added to the relative one: for unknowns that are zero up to the rounding of terms that
             ``func`` cancels.
-        maxiter: the most steps.
-        matrix_free: takes steps and derivatives by GMRES, with products of the derivative and a vector in place of the
-            Jacobian: for many unknowns; a literal in compiled code.
+        maxiter: the largest number of steps.
+        matrix_free: whether steps and derivatives use GMRES, with products of the derivative and a vector instead of
+            the Jacobian: for many unknowns; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
 
     Raises:
         SignatureError: ``func`` is not a function that Numba compiles.
-        ValueError: there is no solution within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more or
+        ValueError: no solution is found within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more or
             fewer values than there are unknowns.
 
-    Where the derivative of ``func`` with respect to ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError
-    for numbers).
+    If the derivative of ``func`` with respect to ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError for
+    numbers).
+
+    Source:
+        Nocedal, Wright: Numerical optimization, Springer 2006, chapter 11.
 
     Examples:
         >>> import irad
@@ -172,22 +175,22 @@ def brentq(
     It can be called from Python and in compiled code.
 
     Args:
-        f: takes a number, and ``args`` after it, and returns a number.
-        a: an end of the interval, at which ``f`` has another sign than at the other end.
+        f: takes a number, followed by ``args``, and returns a number.
+        a: an end of the interval, where ``f`` has the opposite sign from the other end.
         b: the other end.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        xtol: how far the root may be from where ``f`` changes its sign; 0: as ``rtol`` says, whatever the units.
-        rtol: the same relative to the root. A root at zero counts as found within 1e-32 of the interval's length.
-        maxiter: the most steps.
+        xtol: absolute tolerance of the root; 0 for the relative one only, which is independent of units.
+        rtol: relative tolerance of the root. A root at zero is accepted within 1e-32 of the length of the interval.
+        maxiter: the largest number of steps.
 
     Returns:
         The root.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles.
-        ValueError: ``f`` has the same sign at both ends, or there is no root within ``maxiter`` steps.
+        ValueError: ``f`` has the same sign at both ends, or no root is found within ``maxiter`` steps.
 
-    A derivative raises ZeroDivisionError where that of ``f`` with respect to ``x`` is zero.
+    A derivative raises ZeroDivisionError if that of ``f`` with respect to ``x`` is zero.
 
     Source:
         Brent: Algorithms for minimization without derivatives, Prentice-Hall 1973, chapter 4.

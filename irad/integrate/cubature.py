@@ -180,16 +180,17 @@ def cubature(
     sum of the errors is small enough; on each there are 1 + 2n + 2n² + 2ⁿ points in n dimensions.
 
     Args:
-        f: takes a point, an array, and ``args`` after it, and returns a number, real or complex, an array, or a tuple
+        f: takes a point (an array), followed by ``args``, and returns a number, real or complex, an array, or a tuple
             of these. It must not keep the point.
-        a: where to begin on each axis: an array, or a tuple of numbers. All are finite.
-        b: where to end on each axis; may be less than ``a``.
+        a: lower limit on each axis: an array, or a tuple of numbers. All are finite.
+        b: upper limit on each axis; may be less than ``a``.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
-            tolerances; a literal in compiled code.
-        epsabs: the error that is tolerated, of the largest part of the value; it depends on the units, as in `quad`.
-        epsrel: the same relative to the largest part of the value; the greater of both counts.
-        limit: the most boxes.
+        full_output: whether to return the number of points, too, and leave it to the caller to compare the error with
+            the tolerances; a literal in compiled code.
+        epsabs: absolute tolerance for the largest part of the value; it depends on the units, as in
+            `irad.integrate.quad`.
+        epsrel: tolerance relative to the largest part of the value; the greater of both applies.
+        limit: the largest number of boxes.
 
     Returns:
         The integral and an estimate of its error, which has no derivative.

@@ -170,23 +170,23 @@ def quad(
     points: Any = (),
     batch: bool | int | tuple[int, ...] = False,
 ) -> tuple[Any, ...]:
-    """The integral of a function from one number to another, with derivatives with respect to limits and arguments.
+    """The integral of a function over an interval, with derivatives with respect to limits and arguments.
 
     It can be called from Python and in compiled code. Intervals are halved, the one with the largest error first, until
     the sum of the errors is small enough; on each there are 21 points. Where the halving goes on and on at an
     end or a break point, as for ``x**-0.9`` from 0, the sums are extrapolated by the ε-algorithm.
 
     Args:
-        f: takes a number, and ``args`` after it, and returns a number, real or complex, an array, or a tuple of these.
-        a: where to begin; may be infinite.
-        b: where to end; may be infinite, and less than ``a``.
+        f: takes a number, followed by ``args``, and returns a number, real or complex, an array, or a tuple of these.
+        a: lower limit; may be infinite.
+        b: upper limit; may be infinite, and less than ``a``.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
-            tolerances; a literal in compiled code.
-        epsabs: the error that is tolerated, of the largest part of the value. As in SciPy it depends on the units: an
-            integral of 1e-12 is within it whatever the points say; pass 0 for those.
-        epsrel: the same relative to the largest part of the value; the greater of both counts.
-        limit: the most intervals.
+        full_output: whether to return the number of points, too, and leave it to the caller to compare the error with
+            the tolerances; a literal in compiled code.
+        epsabs: absolute tolerance for the largest part of the value. As in SciPy it depends on the units: any estimate
+            of an integral of 1e-12 satisfies it; pass 0 for such integrals.
+        epsrel: tolerance relative to the largest part of the value; the greater of both applies.
+        limit: the largest number of intervals.
         points: where ``f`` has kinks, jumps or poles, in a tuple or an array. If they depend on what is differentiated,
             what a jump contributes to the derivative is taken into account.
         batch: ``f`` takes an array of points, an array for the values there, and ``args`` after these; it fills the

@@ -23,7 +23,7 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
             polynomial (not-a-knot, as SciPy's ``CubicSpline``).
 
     Returns:
-        An array with one for each knot, for `cubic`.
+        A new array with one for each knot, for `irad.interpolate.cubic`.
 
     Raises:
         ValueError: there are not as many values as knots, or knots do not ascend.
@@ -90,13 +90,13 @@ def _cubic_at(x, knots, values, second):  # type: ignore[no-untyped-def]
 
 @njit
 def cubic(x: Any, knots: Any, values: Any, second: Any) -> Any:
-    """The cubic spline with given values and second derivatives at its knots; the end pieces go on beyond the ends.
+    """The cubic spline with given values and second derivatives at its knots; beyond the ends, the end pieces continue.
 
     Args:
         x: a number, or an array.
         knots: in ascending order, at least two.
         values: one for each knot.
-        second: its second derivatives, from `moments`: computed once for many points.
+        second: second derivatives at the knots, from `irad.interpolate.moments`: computed once for many points.
 
     Returns:
         A number, or an array like ``x``.

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numba.core import types
+from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
@@ -14,7 +16,6 @@ from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.targets import inactive_in_irad
-from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
@@ -85,25 +86,25 @@ def solve(
     8 bytes a step (nothing with "rk4"), and holds at most ``snapshots`` states.
 
     Args:
-        f: takes the time, the state and ``args``, and returns the state's derivative in a new array.
-        y0: the state at the beginning, an array of real numbers with one axis.
-        t_span: where to begin and to end; the end may be before the beginning.
+        f: takes the time, the state and ``args``, and returns the derivative of the state in a new array.
+        y0: the initial state, an array of real numbers with one axis.
+        t_span: initial and final time; the final time may be the smaller one.
         args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and structures of these.
-        t_eval: the times at which the state is wanted, an array or a tuple, in the order in which they are reached.
+        t_eval: times at which the state is returned, an array or a tuple, in the order in which they are reached.
         method: "dopri5", Dormand and Prince's of order 5; "rk4", the classical one of order 4 with equal steps; or
             "rodas", a Rosenbrock method of order 4 for stiff systems, which takes the derivative of ``f`` by forward
             mode. A literal in compiled code.
-        rtol: the error that is tolerated in a step, relative to the state.
-        atol: the same, absolute; the sum of both counts.
-        steps: how many steps "rk4" takes.
-        max_steps: the most steps that other methods try.
-        first_step: what to try first; 0 to choose it.
-        event: takes what ``f`` takes, and returns a float; where it changes its sign is an event.
+        rtol: tolerance of the error of a step, relative to the state.
+        atol: absolute tolerance, added to the relative one.
+        steps: number of steps of "rk4".
+        max_steps: the largest number of steps that other methods try.
+        first_step: size of the first step that is tried; 0 for an automatic choice.
+        event: takes the arguments of ``f`` and returns a float; each change of its sign is an event.
         direction: 1 for events where it rises, -1 where it falls, 0 for both.
-        terminal: which event ends the integration; 0 if none does.
+        terminal: number of the event that ends the integration, from 1; 0 for none.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
-        snapshots: the most states that reverse mode holds. The others are recomputed. A literal.
+        snapshots: the largest number of states that reverse mode holds; the others are recomputed. A literal.
 
     Returns:
         The solution; see `Solution`.
@@ -164,7 +165,7 @@ def _check_state(is_state: bool, found: str) -> None:
         raise SignatureError(
             f"the state of a differential equation is {found}",
             "pass an array of real numbers with one axis",
-            "the solvers take one-dimensional states of real numbers",
+            "the methods are written for such states",
             SourceLocation.here(),
         )
 
@@ -184,25 +185,25 @@ def _check(choice: _Choice, event: Any) -> None:
         raise _refused(
             f"method={choice.method!r} is not a method of irad.ode",
             f"pass one of {', '.join(map(repr, METHODS))}",
-            "the method is compiled into the solver",
+            "each is compiled into the solver",
         )
     if choice.adjoint not in ("discrete", "continuous"):
         raise _refused(
             f"adjoint={choice.adjoint!r} is not an adjoint of irad.ode",
             "(a) pass 'discrete' or (b) pass 'continuous'",
-            "it selects what reverse mode differentiates",
+            "it says what reverse mode differentiates",
         )
     if choice.adjoint == "continuous" and (event is not None or choice.method == "rodas"):
         raise _refused(
             f"the continuous adjoint is asked for with {'an event' if event is not None else 'the method rodas'}",
             "leave out adjoint='continuous'",
-            "the adjoint equation is integrated by an explicit method between known times",
+            "the adjoint equation is integrated by an explicit method, between times that are known",
         )
     if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
         raise _refused(
             f"snapshots={choice.snapshots!r} is not a positive int",
-            "pass the number of states that reverse mode may hold at the same time, including the first",
-            "the reverse sweep recomputes the other states from these",
+            "pass how many states reverse mode may hold at the same time, the first among them",
+            "the reverse sweep computes the other states again from these",
         )
 
 
@@ -221,7 +222,7 @@ def _integration(f: Any, event: Any, choice: _Choice) -> Any:
 
 
 @inactive_in_irad
-@inner_njit
+@njit
 def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
     """The numbers that have no derivative, after they were checked."""
     if not (rtol >= 0.0 and atol >= 0.0 and rtol + atol > 0.0):
@@ -243,7 +244,7 @@ def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
     """The solver of a right-hand side."""
     march, has_times, calls = _integration(f, event, choice), choice.has_times, METHODS[choice.method].calls
 
-    @inner_njit
+    @njit
     def solver(y0, t0, t1, args, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
         settings = _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal)
         course = march(y0, t0, t1, args, wanted, settings)
@@ -265,7 +266,7 @@ def _ends(t_span: Any) -> tuple[float, float]:
     raise NotImplementedError
 
 
-@inner_overload(_ends, strict=False)
+@overload(_ends, strict=False)
 def _ends_typed(t_span: Any) -> Any:
     if isinstance(t_span, types.BaseTuple) and len(t_span) == 2:
         return lambda t_span: (np.float64(t_span[0]), np.float64(t_span[1]))
@@ -280,12 +281,12 @@ def _ends_typed(t_span: Any) -> Any:
     return ends
 
 
-@inner_jitable
+@register_jitable
 def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
 
 
-@inner_overload(solve, prefer_literal=True, strict=False)
+@overload(solve, prefer_literal=True, strict=False)
 def _solve_typed(
     f: Any,
     y0: Any,

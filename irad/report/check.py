@@ -33,10 +33,10 @@ def check(
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
-        options: how the derivative would be created.
+        options: how the derivative would be created; see `irad.Options`.
 
     Returns:
-        A report: `supported`, `problems`, and a text to read.
+        An `irad.CheckReport`, which lists the problems; ``print`` shows it as text.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.

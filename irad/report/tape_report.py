@@ -27,19 +27,22 @@ def tape_report(
     """Calls a derivative and measures its tape.
 
     Args:
-        f: the function, as in `irad.grad`, or the augmented sweep that `irad.split` gives, or a CUDA kernel with the
-            configuration of a launch, as ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``.
-        args: its arguments, annotated where the sweep wants that; arrays that ``f`` writes to are written. A kernel
-            runs on the executor, on copies.
-        argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
-            is measured, which saves more, since arguments may change before the pullback runs. Of a kernel None means
+        f: the function, as in `irad.grad`, or the augmented sweep of `irad.split`, or a CUDA kernel with the
+            configuration of a launch: ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``.
+        args: its arguments, annotated if the sweep takes annotated ones; arrays that ``f`` writes to are written. A
+            kernel runs on the executor, on copies.
+        argnums: positions, as in `irad.grad`, for a function that returns a float. None: the forward sweep of
+            `irad.vjp` is measured, which saves more, since arguments may change before the pullback runs; for a kernel,
             all arguments that hold floats.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
-        options: how the derivative is created.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of
-        other loops in records.
+        An `irad.TapeReport`. Values that are computed once per call are in the frame, those of counted loops in slabs,
+        those of other loops in records.
+
+    Raises:
+        SignatureError: the arguments do not fit.
 
     Examples:
         >>> import irad

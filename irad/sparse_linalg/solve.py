@@ -162,7 +162,9 @@ def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
 
 @njit
 def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
-    """The solution of a system with a matrix in CSR: as `csc_solve`.
+    """The solution of a system with a matrix in CSR, by an LU factorisation with partial pivoting.
+
+    The derivative with respect to ``data`` is on the pattern; entries that are stored more than once are added.
 
     Args:
         data: the entries, row by row.

@@ -42,9 +42,9 @@ def attach(
     forward: Callable[..., Any] | None = None,
     body_otherwise: bool = False,
 ) -> _Function:
-    """Gives a rule to a function that was just made, which may be while Numba compiles what is going to call it.
+    """Gives a rule to a function that was just created, even while Numba compiles its caller.
 
-    The other ways to register a rule have what was compiled without it compiled again; that is not possible there.
+    The other ways to register a rule recompile all code that was compiled without it, which is impossible there.
 
     Args:
         f: a function decorated with ``njit`` that nothing has called.
@@ -128,15 +128,15 @@ def pull(config: Any, f: Any, leading: Any, shadows: Any, argument: Any, values:
     """Adds the cotangents of ``f(*leading, *argument)`` to sums; for compiled rules.
 
     Args:
-        config: that of the rule.
+        config: the configuration of the rule.
         f: the compiled function.
         leading: a tuple of its first arguments: numbers, arrays, and tuples of these.
         shadows: for each of these a shadow to add to, if it is an array, or None.
         argument: the argument of the rule, a tuple, that says which of its other arguments are active; None if all
             are to be constant.
-        values: these arguments: ``argument.value``, or a copy from the tape where they may have changed.
-        cotangent: that of the function's value; None if it returns nothing.
-        sums: as `zero_cotangents` makes them.
+        values: values of these arguments: ``argument.value``, or a copy from the tape if they may have changed.
+        cotangent: the cotangent of the function's value; None if it returns nothing.
+        sums: the sums of `irad.rules.zero_cotangents`, to which others may have been added.
 
     Returns:
         The sums; arrays in them are those that were passed.
@@ -206,11 +206,11 @@ def give_cotangents(argument: Any, sums: Any) -> Any:
     """Adds sums of cotangents to the shadows of an argument; for compiled rules.
 
     Args:
-        argument: as in `zero_cotangents`.
-        sums: as that makes them.
+        argument: the argument of the rule, as in `irad.rules.zero_cotangents`.
+        sums: the sums of `irad.rules.zero_cotangents`.
 
     Returns:
-        What the reverse of the rule returns for the argument.
+        The value that the reverse of the rule returns for the argument.
 
     Raises:
         RuleError: it is not an argument of a rule.
