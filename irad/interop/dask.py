@@ -90,7 +90,7 @@ def value_and_grad(
     Several such arguments have the same number of partitions, of as many rows each. They may lie in tuples and
     dictionaries. A single delayed value, or a future, is a value that all partitions share, like all other arguments.
 
-    The first call in a process compiles the derivative, or loads it from the disk; see `docs/cache.md`.
+    The first call in a process compiles the derivative, or loads it from disk; see `docs/cache.md`.
 
     Args:
         loss: a function of one partition that returns a float, plain or of ``numba.njit``.
@@ -144,22 +144,22 @@ def hvp(
 def hvp(
     loss: _Function, argnums: int | Sequence[int] = 0, *, compute: bool = True, options: Options | None = None
 ) -> _Function:
-    """The product of the Hessian of a sum over partitions and a vector; see `value_and_grad` for the sum.
+    """The product of the Hessian of a sum of a function over the partitions of data and a vector.
 
     The vector follows the last of the arguments that are differentiated: ``(params, vector, data, ...)``, as in
     `irad.hvp` and ``hessp`` of `scipy.optimize.minimize`.
 
     Args:
-        loss: as in `value_and_grad`.
-        argnums: as in `value_and_grad`; the vector is a tuple if it is one.
-        compute: as in `value_and_grad`.
-        options: as in `value_and_grad`.
+        loss: a function of one partition, as in `irad.interop.dask.value_and_grad`.
+        argnums: the position of the argument, or a tuple of positions; for a tuple the vector is one, too.
+        compute: whether a call computes the product; otherwise its result is lazy.
+        options: how the derivative is created, as in `irad.interop.dask.value_and_grad`.
 
     Returns:
         A callable ``(*args) -> product``.
 
     Raises:
-        SignatureError: as in `value_and_grad`, or there is no vector.
+        SignatureError: as in `irad.interop.dask.value_and_grad`, or there is no vector.
 
     Examples:
         >>> import irad.interop.dask

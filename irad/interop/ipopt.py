@@ -30,9 +30,10 @@ _INFINITE: Final = 2e19  # Ipopt takes bounds beyond 1e19 for none
 
 
 class Problem(cyipopt.Problem):
-    """A nonlinear program, made by `problem`: a `cyipopt.Problem` with all of its options.
+    """A nonlinear program, made by `irad.interop.ipopt.problem`: a `cyipopt.Problem` with all of its options.
 
-    Its methods are what Ipopt calls, and may be called by hand; the next call overwrites the arrays that one returns.
+    `solve` starts Ipopt, which calls the other methods. They may also be called by hand; the next call of a method
+    overwrites the arrays that it returned.
 
     Examples:
         >>> import irad.interop.ipopt
@@ -61,7 +62,7 @@ class Problem(cyipopt.Problem):
         """Solves the program from a start, as `cyipopt.Problem.solve` does.
 
         Args:
-            x: where to start.
+            x: the initial guess, with the shape of ``x0``.
             multipliers: as in cyipopt, for a warm start.
             named: the same by name.
 
@@ -262,19 +263,19 @@ def problem(
     Args:
         objective: ``objective(x, *args)`` returns a float; a plain function or one of ``numba.njit``.
         constraints: ``constraints(x, *args)`` returns an array of floats, or a float.
-        bounds: of the variables: a pair of lower and upper ones, each a number, or an array with one for each variable.
+        bounds: lower and upper bounds of the variables, a pair, each a number or an array with one for each variable.
             Infinities, and None in place of one or both, leave them out.
-        constraint_bounds: of the values of the constraints, in the same form; equal ones state an equation.
+        constraint_bounds: bounds of the values of the constraints, in the same form; equal ones state an equation.
         x0: an array of one dimension, with a number for each variable.
         args: further arguments of both functions, in a tuple; they are constants.
-        writes: how many numbers ``constraints(out, x, *args)`` writes to ``out``; None if it returns its values.
-        hessian: False leaves the Hessian to Ipopt, which approximates it.
+        writes: number of values that ``constraints(out, x, *args)`` writes to ``out``; None if it returns them.
+        hessian: whether Ipopt is given the Hessian; otherwise it approximates it.
         check: compare each sparse derivative with one more product, as `irad.sparse_jacobian` does.
-        intermediate: what Ipopt calls in each iteration, as in cyipopt.
+        intermediate: a function that Ipopt calls in each iteration, as in cyipopt.
         derivation: how derivatives are created; see `irad.Options`.
 
     Returns:
-        A `Problem`, which has the methods ``add_option`` and ``solve`` of `cyipopt.Problem`.
+        An `irad.interop.ipopt.Problem`, with the methods ``add_option`` and ``solve`` of `cyipopt.Problem`.
 
     Raises:
         SignatureError: shapes do not fit, bounds contradict each other, or a function is not one that Numba compiles.
