@@ -187,9 +187,9 @@ def cubature(
         args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: whether to return the number of points, too, and leave it to the caller to compare the error with
             the tolerances; a literal in compiled code.
-        epsabs: absolute tolerance for the largest part of the value; it depends on the units, as in
+        epsabs: absolute tolerance for the largest part of the value, 1.49e-8 by default; it depends on the units, as in
             `irad.integrate.quad`.
-        epsrel: tolerance relative to the largest part of the value; the greater of both applies.
+        epsrel: tolerance relative to the largest part of the value, 1.49e-8 by default; the greater of both applies.
         limit: the largest number of boxes.
 
     Returns:

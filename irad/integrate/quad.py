@@ -183,16 +183,16 @@ def quad(
         args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: whether to return the number of points, too, and leave it to the caller to compare the error with
             the tolerances; a literal in compiled code.
-        epsabs: absolute tolerance for the largest part of the value. As in SciPy it depends on the units: any estimate
-            of an integral of 1e-12 satisfies it; pass 0 for such integrals.
-        epsrel: tolerance relative to the largest part of the value; the greater of both applies.
+        epsabs: absolute tolerance for the largest part of the value, 1.49e-8 by default as in SciPy. It depends on the
+            units: any estimate of an integral of 1e-12 satisfies it; pass 0 for such integrals.
+        epsrel: tolerance relative to the largest part of the value, 1.49e-8 by default; the greater of both applies.
         limit: the largest number of intervals.
-        points: where ``f`` has kinks, jumps or poles, in a tuple or an array. If they depend on what is differentiated,
-            what a jump contributes to the derivative is taken into account.
-        batch: ``f`` takes an array of points, an array for the values there, and ``args`` after these; it fills the
-            second and returns nothing. True: its value is a number, the arrays are of one length. The length or the
-            shape of its value: the second array has these axes after the first. Nothing is allocated for a panel.
-            Whether it is used is a literal in compiled code, the sizes need not be.
+        points: locations of kinks, jumps or poles of ``f``, in a tuple or an array. If they depend on differentiated
+            arguments, the contribution of a jump to the derivative is included.
+        batch: whether ``f`` takes many points at once: an array of points, an array for the values, which it fills, and
+            ``args``; it returns nothing. True if a value is a number; the length or the shape of a value otherwise,
+            which are the further axes of the second array. Nothing is allocated for a panel. Whether it is used is a
+            literal in compiled code; the sizes need not be.
 
     Returns:
         The integral and an estimate of its error, which has no derivative. It does not know of kinks, jumps and peaks
