@@ -38,7 +38,7 @@ def cg(
         b: the right-hand side, an array of real numbers with one axis.
         x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
 
@@ -90,7 +90,7 @@ def gmres(
         b: the right-hand side, an array of real numbers with one axis.
         x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         restart: number of directions that are kept before a restart.
         maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
@@ -138,7 +138,7 @@ def bicgstab(
         b: the right-hand side, an array of real numbers with one axis.
         x0: the initial guess, an array like ``b``; None for zeros.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
-        rtol: tolerance of the norm of the residual, relative to the norm of ``b``.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         maxiter: the largest number of steps, of two products each; 0 for ten times the number of unknowns.
 

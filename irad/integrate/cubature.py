@@ -190,7 +190,7 @@ def cubature(
         epsabs: absolute tolerance for the largest part of the value, 1.49e-8 by default; it depends on the units, as in
             `irad.integrate.quad`.
         epsrel: tolerance relative to the largest part of the value, 1.49e-8 by default; the greater of both applies.
-        limit: the largest number of boxes.
+        limit: the largest number of boxes, 1000 by default.
 
     Returns:
         The integral and an estimate of its error, which has no derivative.

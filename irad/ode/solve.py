@@ -94,17 +94,18 @@ def solve(
         method: "dopri5", Dormand and Prince's of order 5; "rk4", the classical one of order 4 with equal steps; or
             "rodas", a Rosenbrock method of order 4 for stiff systems, which takes the derivative of ``f`` by forward
             mode. A literal in compiled code.
-        rtol: tolerance of the error of a step, relative to the state.
-        atol: absolute tolerance, added to the relative one.
-        steps: number of steps of "rk4".
-        max_steps: the largest number of steps that other methods try.
+        rtol: tolerance of the error of a step, relative to the state; 1e-6 by default.
+        atol: absolute tolerance, added to the relative one; 1e-9 by default.
+        steps: number of steps of "rk4", 100 by default.
+        max_steps: the largest number of steps that other methods try, 100000 by default.
         first_step: size of the first step that is tried; 0 for an automatic choice.
         event: takes the arguments of ``f`` and returns a float; each change of its sign is an event.
         direction: 1 for events where it rises, -1 where it falls, 0 for both.
         terminal: number of the event that ends the integration, from 1; 0 for none.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
-        snapshots: the largest number of states that reverse mode holds; the others are recomputed. A literal.
+        snapshots: the largest number of states that reverse mode holds, 100 by default; the others are recomputed. A
+            literal.
 
     Returns:
         The solution; see `Solution`.

@@ -29,8 +29,9 @@ def executor(*, schedule: Schedule = IN_ORDER, races: bool = False, gpu: str | N
     stand-ins there, so that host code runs unchanged. ``IRAD_CUDA_EXECUTOR=1`` does the same for a whole process.
 
     Args:
-        schedule: the order in which threads and blocks run. A GPU promises none: a kernel that is right gives the same
-            result under each of ``irad.cuda.SCHEDULES``, but for the order of atomic additions.
+        schedule: the order in which threads and blocks run, by default that of their numbers. A GPU promises none: a
+            kernel that is right gives the same result under each of ``irad.cuda.SCHEDULES``, but for the order of
+            atomic additions.
         races: look for accesses of different threads to the same memory that nothing orders, and for accesses outside
             of the arrays that were passed: they raise `RaceError` and `KernelBoundsError`. It takes longer.
         gpu: an architecture, as ``"sm_90"``: launches that do not fit such a GPU are refused, for registers, shared,
