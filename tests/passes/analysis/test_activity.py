@@ -38,6 +38,12 @@ def test_active_is_varied_and_useful():
     assert active(STRAIGHT, "sacc") == {"x", "varied", "used", "sum", "out"}
 
 
+@pytest.mark.parametrize(("result_active", "expected"), [(True, {"x", "y"}), (False, set())])
+def test_what_a_function_returns_is_an_output_if_it_is_asked_for(result_active: bool, expected: set[str]):
+    text = "define double @f(double %x) {\n  %y = fmul double %x, %x\n  ret double %y\n}"
+    assert active(text, "a", entry=False, result_active=result_active) == expected
+
+
 def test_without_a_seed_nothing_is_active():
     unit = unit_of(STRAIGHT, "cccc")
     assert not unit.activity.active

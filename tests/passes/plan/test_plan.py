@@ -102,6 +102,12 @@ def test_a_decision_behind_many_operations_is_saved():
     assert "recomputing it takes longer than loading it" in plan.explain(value)
 
 
+@pytest.mark.parametrize(("function", "expected"), [("sqrt", {"c"}), ("llvm.fabs.f64", set())])
+def test_a_root_counts_like_a_division(function: str, expected: set[str]):
+    body = f"%u = call double @{function}(double %x)\n%c = fcmp olt double %u, 2.0"
+    assert saved(plan_of(f"{body}\n%v = select i1 %c, double %x, double 1.0")) == expected
+
+
 @pytest.mark.parametrize("function", ["sqrt", "llvm.fabs.f64"])
 def test_cheap_functions_are_recomputed(function):
     assert saved(plan_of(f"%v = call double @{function}(double %x)")) == set()

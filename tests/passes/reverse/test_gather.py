@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import ctypes
+import math
+
+import numpy as np
 import pytest
 
 from irad.ir.instructions import Alloca, Store
 from irad.ir.module import Function
 from irad.passes.mode import REVERSE
-from tests.passes.units import generated
+from tests.passes.units import DOUBLES, POINTERS, doubles, generated, pointer, running
 
 LOOP = """
 define i32 @f(ptr noalias %r, ptr noalias %e, ptr %x, ptr %y, i64 %n) {{
@@ -191,3 +195,83 @@ def test_loops_that_use_arrays_on_the_stack_are_left_alone():
   %ab = fmul double %kept, %b"""
     (made,) = generated(text.replace("%ab = fmul double %a, %b", part), "scssc")
     assert not [b for b in made.pair[REVERSE].blocks if str(b.name).endswith("gathering")]
+
+
+PRODUCTS = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %x, ptr noalias %y, i64 %n, i64 %start, i64 %step) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %sum = phi double [ 0.0, %entry ], [ %sum.next, %loop ]
+  %i.next = add i64 %i, 1
+  %weight = sitofp i64 %i.next to double
+  %scaled = {scaled}
+  %at = add i64 %start, %scaled
+  %p = getelementptr double, ptr %x, i64 %at
+  {factors}
+  %sum.next = fadd double %sum, {product}
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %end, label %loop
+end:
+  store double %sum.next, ptr %r
+  ret i32 0
+}}
+"""
+ROOM, MOST = 24, 21  # elements before the first, iterations
+
+
+def products(scaled: str, offsets: tuple[int, ...], always: bool) -> str:
+    """A loop that adds up products of neighbours times the number of the iteration, and where asked times `y[0]`."""
+    lines, product = [], "%weight"
+    for number, offset in enumerate(offsets):
+        lines.append(f"%q{number} = getelementptr i8, ptr %p, i64 {8 * offset}")
+        lines.append(f"%v{number} = load double, ptr %q{number}")
+        lines.append(f"%m{number} = fmul double {product}, %v{number}")
+        product = f"%m{number}"
+    if always:
+        lines += ["%v = load double, ptr %y", f"%m = fmul double {product}, %v"]
+        product = "%m"
+    return PRODUCTS.format(scaled=scaled, factors="\n  ".join(lines), product=product)
+
+
+@pytest.mark.parametrize(
+    ("scaled", "offsets", "steps", "always"),
+    [
+        ("add i64 %i, 0", (0, 1), (1,), False),
+        ("add i64 %i, 0", (2, 1, -1), (1,), True),
+        ("add i64 %i, 0", (-3, -1), (1,), False),
+        ("mul i64 %i, -1", (0, 1, 3), (-1,), True),
+        ("mul i64 %i, %step", (1, 2), (1, -1, 2, 0), False),
+        ("add i64 %i, 0", (0, 10), (1,), False),
+    ],
+)
+def test_gradients_of_products_of_neighbours(
+    scaled: str, offsets: tuple[int, ...], steps: tuple[int, ...], always: bool
+):
+    """From one iteration, where the loop stays as it was, to more than all neighbours take."""
+    memory = [DOUBLES, POINTERS, DOUBLES, DOUBLES, None, None, None]
+    made = running(products(scaled, offsets, always), "scssccc", memory)
+    assert ".gathering:" in made.derivative.text
+    x, y = np.random.default_rng(1).uniform(0.5, 1.5, 3 * ROOM), 0.75
+    for n, step in ((n, step) for n in (1, 2, 7, 8, 9, MOST) for step in steps):
+        start = ROOM if step >= 0 else 2 * ROOM
+        expected, of_y = np.zeros_like(x), 0.0
+        for i in range(n):
+            elements = [start + step * i + offset for offset in offsets]
+            whole = (i + 1) * math.prod(x[elements]) * (y if always else 1.0)
+            np.add.at(expected, elements, whole / x[elements])
+            of_y += whole / y if always else 0.0
+        result, seed, primal, shadow = doubles(0.0), doubles(0.0), doubles(*x), doubles(*(0.0 for _ in x))
+        factor, of_factor = doubles(y), doubles(0.0)
+        integers = (ctypes.c_int64(number) for number in (n, start, step))
+        shadows = map(pointer, (seed, shadow, of_factor))
+        status = made.augmented(
+            pointer(result), ctypes.c_void_p(0), pointer(primal), pointer(factor), *integers, *shadows
+        )
+        assert status == 0
+        seed[0] = 1.0
+        made.reverse()
+        np.testing.assert_allclose(list(shadow), expected, rtol=1e-12, err_msg=f"{n} iterations by {step}")
+        np.testing.assert_allclose(of_factor[0], of_y, rtol=1e-12)
+    made.close()

@@ -84,6 +84,7 @@ K, UNKNOWN = {("k",): 1}, {("x",): 1}
         (3, "sgt i64 %k, 3", "%k, i64 %wrapped", UNKNOWN),
         (-1, "slt i64 %k, 0", "%wrapped, i64 %k", UNKNOWN),
         (0, "slt i64 %m, 0", "%wrapped, i64 %k", UNKNOWN),
+        (0, "slt i64 %k, %m", "%wrapped, i64 %k", UNKNOWN),
     ],
 )
 def test_a_choice_is_decided_where_the_loop_decides_it(start: int, test: str, chosen: str, expected: Polynomial):
