@@ -399,15 +399,16 @@ def _check_symbols(module: Any, entries: Sequence[Entry]) -> None:
         name: [each for each in function.instructions() if isinstance(each, CallSite)]
         for name, function in parsed.functions.items()
     }
-    for entry in entries:
-        reached = list(reachable([entry.name], lambda name: [_callee(each) for each in calls.get(name, ())]))
-        if symbol in reached:
-            break
+    reached = {
+        entry.name: list(reachable([entry.name], lambda name: [_callee(each) for each in calls.get(name, ())]))
+        for entry in entries
+    }
+    entry = next((each for each in entries if symbol in reached[each.name]), entries[-1])
     called = python_name(symbol)
     called = called if symbol in called else f"{called} ({symbol})"
     error = BackendError(f"{entry.name} cannot be exported: it calls {called}", remedy, reason)
     error.instruction = next(
-        (each for name in reached for each in calls.get(name, ()) if _callee(each) == symbol), None
+        (each for name in reached[entry.name] for each in calls.get(name, ()) if _callee(each) == symbol), None
     )
     locate(error, parsed, NUMBA)
     error.location = error.location or entry.source

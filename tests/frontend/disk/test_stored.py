@@ -354,10 +354,12 @@ def test_what_shows_zeros_is_kept_apart(tmp_path: Path, monkeypatch: pytest.Monk
     """A Hessian looks for zeros that won by one of a gradient in another form, which is made again in the same way."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "zero_of_a_test.py").write_text(ZERO, encoding="utf-8")
+    hits = []
     for _ in range(2):
         monkeypatch.delitem(sys.modules, "zero_of_a_test", raising=False)
         importlib.invalidate_caches()
         hessian = irad.hessian(importlib.import_module("zero_of_a_test").f)
         with pytest.warns(irad.NonFiniteWarning, match="zero"):
             assert hessian(np.array([1.0, 0.0])).tolist() == [[12.0, 0.0], [0.0, 0.0]]
-    assert sum(hessian.stats.cache_hits.values()) == 2  # without strong zeros, and then with them
+        hits.append(sum(hessian.stats.cache_hits.values()))
+    assert hits[-1] == 2  # without strong zeros, and then with them
