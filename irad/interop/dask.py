@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from numbers import Number
-from typing import Any, Concatenate, Final, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, Concatenate, Final, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 import irad
 from irad import data
-from irad.api.jit import A
 from irad.data import structure
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
@@ -42,6 +41,7 @@ with needed("dask"):
 
 __all__ = ["hvp", "value_and_grad"]
 
+_X = TypeVar("_X")
 _Function: TypeAlias = Callable[..., Any]
 _Loss: TypeAlias = Callable[..., float | np.floating[Any]]
 _Kind: TypeAlias = Literal["value_and_grad", "hvp"]
@@ -54,12 +54,12 @@ _ATTEMPTS: Final = 4
 
 @overload
 def value_and_grad(
-    loss: Callable[Concatenate[A, ...], float | np.floating[Any]],
+    loss: Callable[Concatenate[_X, ...], float | np.floating[Any]],
     argnums: Literal[0] = 0,
     *,
     compute: Literal[True] = True,
     options: Options | None = None,
-) -> Callable[Concatenate[A, ...], tuple[float, A]]: ...
+) -> Callable[Concatenate[_X, ...], tuple[float, _X]]: ...
 
 
 @overload
@@ -126,12 +126,12 @@ def value_and_grad(
 
 @overload
 def hvp(
-    loss: Callable[Concatenate[A, ...], float | np.floating[Any]],
+    loss: Callable[Concatenate[_X, ...], float | np.floating[Any]],
     argnums: Literal[0] = 0,
     *,
     compute: Literal[True] = True,
     options: Options | None = None,
-) -> Callable[Concatenate[A, A, ...], A]: ...
+) -> Callable[Concatenate[_X, _X, ...], _X]: ...
 
 
 @overload
