@@ -365,13 +365,25 @@ class DerivativeDispatcher(StructureDispatcher):
         certain = self._irad_certain
         return certain._irad_as(_InnerDerivative, is_inner=True) if certain is self else certain.inner
 
-    def _irad_as(self, kind: type[DerivativeDispatcher], **callers: bool) -> DerivativeDispatcher:
+    def _irad_as(
+        self, kind: type[DerivativeDispatcher], *, is_pointed_to: bool = False, is_inner: bool = False
+    ) -> DerivativeDispatcher:
         """This derivative for other callers."""
-        made_from = self.py_func, self.irad_called, self.primal, self.kind, self._irad_rebuild, self._irad_python_type
-        return kind(*made_from, self.task, form=self._irad_form, **callers)
+        return kind(
+            self.py_func,
+            self.irad_called,
+            self.primal,
+            self.kind,
+            self._irad_rebuild,
+            self._irad_python_type,
+            self.task,
+            form=self._irad_form,
+            is_pointed_to=is_pointed_to,
+            is_inner=is_inner,
+        )
 
     def forget(self) -> None:
-        """Drops compiled code, since a rule has changed. Other functions that have inlined it keep the old code."""
+        """Drops compiled code, since a rule has changed. Functions of users that have inlined it keep the old code."""
         self.py_func.__globals__["irad_call"] = self.irad_called.renewed()
         internals.forget_overloads(self)
 
