@@ -196,7 +196,7 @@ class UnsupportedError(IradError):
         >>> irad.grad(angle)(2.0)
         Traceback (most recent call last):
         ...
-        irad.UnsupportedError: irad knows no derivative of a von Mises draw with respect to its concentration
+        irad.UnsupportedError: irad has no derivative of a von Mises draw with respect to its concentration
         ...
     """
 
@@ -298,7 +298,7 @@ class BackendError(IradError):
         >>> irad.grad(scaled)(3.0)
         Traceback (most recent call last):
         ...
-        irad.BackendError: Numba cannot compile scaled: there is no name facter
+        irad.BackendError: Numba cannot compile scaled: the name facter is not defined
         ...
     """
 
@@ -406,7 +406,7 @@ class ChangedProgramError(IradError):
         >>> irad.grad(outer)(1.5)
         Traceback (most recent call last):
         ...
-        irad.ChangedProgramError: outer was compiled before inner was compiled again, and still calls what that was
+        irad.ChangedProgramError: outer was compiled before inner was recompiled, and still calls the old version
         ...
     """
 
@@ -448,7 +448,7 @@ class UsedTapeError(IradError):
         >>> reverse(tape)
         Traceback (most recent call last):
         ...
-        irad.UsedTapeError: the tape was reversed already
+        irad.UsedTapeError: the tape has already been reversed
         ...
     """
 
@@ -681,7 +681,7 @@ class IntegrationWarning(UserWarning):
         ...     quad(wild, 0.0, 1.0, limit=2)
         Traceback (most recent call last):
         ...
-        irad.errors.IntegrationWarning: an integral is not as precise as epsabs and epsrel say: ...
+        irad.errors.IntegrationWarning: an integral is less precise than epsabs and epsrel require: ...
     """
 
 

@@ -68,7 +68,7 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
             console.print(line, soft_wrap=True)
     broken = sum(fact.state is State.BROKEN for fact in found)
     console.print(
-        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to mend before irad works."
+        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to fix before irad works."
     )
 
 

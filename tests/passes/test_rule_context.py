@@ -25,7 +25,7 @@ LISTS = MemoryType(8, ((0, "ptr"),), behind=((0, DOUBLES),))
 
 
 class Around(RuleContext):
-    """What a rule is told in one function."""
+    """Layouts and values that a rule asks for, in one function."""
 
     __slots__ = ("_unit",)
 
