@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from irad.decompile.names import Namer
@@ -316,7 +317,8 @@ class Collector:
         try:
             return self.adjoint_as_python().lines
         except (UnsupportedError, SignatureError) as error:
-            place = [f"# That is at {error.location}."] if error.location is not None else []
+            at = error.location and replace(error.location, file=Path(error.location.file).name)  # as in the heading
+            place = [f"# That is at {at}."] if at is not None else []
             reasons = [f"# There is no Python form: {error.problem}.", *place, "# The adjoint as LLVM IR shows it all."]
             return [line for text in reasons for line in textwrap.wrap(text, 100, subsequent_indent="#   ")]
 
