@@ -433,7 +433,7 @@ class TapeLimitError(IradError, MemoryError):
 
 
 class UsedTapeError(IradError):
-    """The tape of `irad.split` was reversed already, or another thread is reversing it.
+    """The tape of `irad.split` has already been reversed, or another thread is reversing it.
 
     Examples:
         >>> import irad
