@@ -7,7 +7,7 @@ from irad.ir.values import GlobalVariable
 from irad.passes.mode import AUGMENTED, REVERSE, REVERSE_MODE, Mode, ModeFunction
 from irad.passes.program import Program
 from irad.passes.request import ParameterKind
-from irad.passes.variant import Variant
+from irad.passes.variant import PointerVariant, Variant
 from tests.passes.units import DOUBLES, generated, parsed, registry, request_of
 
 TEXT = """
@@ -19,9 +19,9 @@ define double @f(double %x, ptr %a) {
 """
 
 
-def program() -> tuple[Program, Variant]:
+def program(**options: bool) -> tuple[Program, Variant]:
     module, function = parsed(TEXT)
-    request = request_of(function, "as")
+    request = request_of(function, "as", **options)
     variant = Variant(function, request.kinds, request.memory, True, False)
     return Program(module, registry(), request), variant
 
@@ -84,6 +84,17 @@ def test_the_shadow_of_a_global_is_made_once():
     assert state.shadow_global(table) is shadow
     assert types.size_of(shadow.value_type) == 24
     assert state.module.globals["table.shadow"] is shadow
+
+
+def test_programs_share_the_table_of_a_variant_if_they_have_the_same_options():
+    def table(**options: bool) -> str:
+        state, variant = program(**options)
+        called = PointerVariant(variant.function_type, variant.kinds, variant.memory, True, False)
+        return str(state.table(called).name)
+
+    names = ("watches", "meters", "zero_wins", "no_zero_wins", "shows_zeros", "checks_bounds", "strict")
+    assert table() == table()
+    assert len({table(), *(table(**{name: True}) for name in names)}) == len(names) + 1
 
 
 RECURSIVE = """

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from irad.passes.mode import AUGMENTED, reverse_mode
+from irad.passes.parallel.launch import Table
 from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import ARRAYS, CALL, COPY, EITHER, IN_PLACE, REFILL, STENCIL
-from tests.passes.units import generated
+from tests.passes.units import derivative, generated
 
 
 def sharing_of(text: str, arrays: tuple[LoopArray, ...] = ARRAYS) -> Sharing:
@@ -63,3 +65,16 @@ def test_explain():
     first, second = sharing.modes
     assert sharing.explain(first) == "its shadow is used window"
     assert sharing.explain(second) == "its shadow is used direct"
+
+
+def test_each_direction_has_shadows_and_windows_of_its_own():
+    made = derivative(STENCIL, "scss", kernels=(("kernel", ARRAYS),), mode=reverse_mode(3))
+    [lane] = [each for each in made.pairs if each.unit.sharing is not None]
+    loop = made.program.loops[lane.unit.function]
+    entries = Table.of(loop, lane.unit, lane.pair, 0).entries
+    params = [param.name for param in lane.pair[AUGMENTED].params[2:]]  # after frame and arena
+    assert [f"{params[entry.parameter]}.shadow" for entry in entries] == [params[entry.shadow] for entry in entries]
+    assert [entry.shadow for entry in entries] == [
+        number for number, name in enumerate(params) if "shadow" in str(name)
+    ]
+    assert len({entry.window for entry in entries if entry.mode is SharingMode.WINDOW}) == 3
