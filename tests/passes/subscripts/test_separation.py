@@ -88,6 +88,7 @@ def _sum(terms: str, name: str) -> str:
         ("%k", "%j -1", {"step": "-1", "first": "%k", "inner": "-1", "start": "%z"}),  # x[k], x[j < k]
         ("%k", "%j", {"step": "2"}),
         ("%k", "%j", {"base": "%view"}),  # two elements further
+        ("%k", "%j %j", {"type": "float"}),  # the first half of a later element
     ],
 )
 def test_apart(read, write, places):
@@ -112,6 +113,7 @@ def test_apart(read, write, places):
         ("%k.row %k", "%j %k", {}),  # a vector in the place of the matrix
         ("%k", "%j.row %j", {}),
         ("%k", "%j", {"type": "float"}),  # half as far
+        ("%k", "%j %j -1", {"type": "float"}),  # the second half of the same element
     ],
 )
 def test_perhaps_not_apart(read, write, places):
