@@ -141,9 +141,15 @@ def mark_remote(functions: Collection[Function], registry: Registry) -> None:
     rules = (registry.lookup(each.name) for each in functions if each.is_declaration and each.name is not None)
     if not any(isinstance(rule, CallRule) and rule.effects.remote for rule in rules):
         return
-    for each in callees_first([each for each in functions if not each.is_declaration]):
-        found = (resolve(inst, registry) for inst in each.instructions() if isinstance(inst, CallSite))
-        if any(map(is_remote, found)):
+
+    def calls_remote(function: Function) -> bool:
+        found = (resolve(inst, registry) for inst in function.instructions() if isinstance(inst, CallSite))
+        return any(map(is_remote, found))
+
+    # In rounds, since functions may call each other.
+    bodies = [each for each in functions if not each.is_declaration]
+    while marked := [each for each in bodies if REMOTE not in each.attributes and calls_remote(each)]:
+        for each in marked:
             each.attributes = (*each.attributes, REMOTE)
 
 

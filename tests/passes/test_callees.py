@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from irad.ir import types
 from irad.ir.instructions import Call
-from irad.passes.callees import Pointer, Unknown, effects_of, resolve
+from irad.ir.text.parser import parse_module
+from irad.passes.callees import Pointer, Unknown, callees_first, effects_of, is_remote, mark_remote, resolve
+from irad.rules.mpi import RULES
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
-from tests.passes.units import parsed, registry
+from irad.ruleset.registry import Registry
+from tests.passes.units import canonical, parsed, registry
 
 TEXT = """
 declare double @exp(double)
@@ -55,3 +58,48 @@ def test_effects_are_known_of_rules_only():
     assert g is None
     assert memcpy is not None
     assert memcpy.copies == ((0, 1),)
+
+
+CALLERS = """
+declare void @irad.mpi.barrier()
+define void @f() {
+  call void @g()
+  call void @plain()
+  ret void
+}
+define void @g() {
+  call void @again(i64 2)
+  ret void
+}
+define void @again(i64 %n) {
+entry:
+  %more = icmp sgt i64 %n, 0
+  br i1 %more, label %deeper, label %end
+deeper:
+  call void @back(i64 %n)
+  br label %end
+end:
+  call void @irad.mpi.barrier()
+  ret void
+}
+define void @back(i64 %n) {
+  %m = sub i64 %n, 1
+  call void @again(i64 %m)
+  ret void
+}
+define void @plain() {
+  ret void
+}
+"""
+
+
+def test_a_function_is_remote_if_what_it_calls_is_recursive_or_not():
+    module = parse_module(canonical(CALLERS))
+    mark_remote(list(module.functions.values()), Registry.of(*RULES))
+    assert [each.name for each in module.defined_functions() if is_remote(each)] == ["f", "g", "again", "back"]
+
+
+def test_callees_come_first():
+    functions = parse_module(canonical(CALLERS)).defined_functions()
+    assert [each.name for each in callees_first(functions)] == ["back", "again", "g", "plain", "f"]
+    assert [each.name for each in callees_first(functions[:2])] == ["g", "f"]
