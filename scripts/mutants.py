@@ -34,7 +34,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Final, NamedTuple, TextIO
 
 import click
@@ -201,7 +201,12 @@ def _record(functions: dict[str, list[FunctionType]], session: pytest.Session) -
         for function, code in _functions(_probed(module)):
             for each in functions[f"{_name(module)}:{function}"]:
                 each.__code__ = code
-    setattr(builtins, _PROBE, lambda: calls.add(_caller(sys._getframe(1))))
+
+    def probe() -> None:
+        caller = sys._getframe(1)  # a function or method, or one that is defined in it
+        calls.add(f"{caller.f_globals['__name__']}:{caller.f_code.co_qualname.split('.<locals>')[0]}")
+
+    setattr(builtins, _PROBE, probe)
     with MAP.open("w", encoding="utf-8", buffering=1) as lines:
         for item, following in zip(session.items, [*session.items[1:], None], strict=True):
             before, failed = time.process_time(), session.testsfailed
@@ -219,11 +224,6 @@ def _probed(module: Path) -> CodeType:
         if isinstance(node, ast.FunctionDef):
             node.body.insert(0, ast.Expr(ast.Call(ast.Name(_PROBE, ast.Load()), [], [])))
     return compile(ast.fix_missing_locations(tree), str(module), "exec")
-
-
-def _caller(frame: FrameType) -> str:
-    """The function or method that a frame is of, or that defines it."""
-    return f"{frame.f_globals['__name__']}:{frame.f_code.co_qualname.split('.<locals>')[0]}"
 
 
 def _in_child(run: Callable[[], None], seconds: int = resource.RLIM_INFINITY) -> int:
