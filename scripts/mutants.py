@@ -207,7 +207,8 @@ def _record(functions: dict[str, list[FunctionType]], session: pytest.Session) -
         calls.add(f"{caller.f_globals['__name__']}:{caller.f_code.co_qualname.split('.<locals>')[0]}")
 
     setattr(builtins, _PROBE, probe)
-    with MAP.open("w", encoding="utf-8", buffering=1) as lines:
+    part = MAP.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as lines:
         for item, following in zip(session.items, [*session.items[1:], None], strict=True):
             before, failed = time.process_time(), session.testsfailed
             calls.clear()
@@ -215,6 +216,7 @@ def _record(functions: dict[str, list[FunctionType]], session: pytest.Session) -
             seconds = time.process_time() - before
             known = _Known(seconds, sorted(calls) if session.testsfailed == failed else [_FAILS])
             lines.write(f"{json.dumps([item.nodeid, known])}\n")
+    part.replace(MAP)
 
 
 def _probed(module: Path) -> CodeType:
