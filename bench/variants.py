@@ -42,27 +42,29 @@ def irad_gradient(case: Case) -> Callable[..., Any]:
     return irad.value_and_grad(case.primal, argnums=case.argnums)
 
 
-def settings_of(settings: Sequence[str]) -> tuple[Any, tuple[Any, ...]]:
-    """Options of irad, and the passes to run.
+def settings_of(settings: Sequence[str]) -> tuple[Any, set[str]]:
+    """Options of irad, and the passes to leave out.
 
     Args:
-        settings: ``name=value`` for a field of `irad.Options`, or the name of a pass of `irad.passes.pipeline`, which
-            is left out.
+        settings: ``name=value`` for a field of `irad.Options`, or the name of a pass of `irad.passes.pipeline` or
+            `irad.backend.optimise`, which is left out.
 
     Raises:
         ValueError: there is no such field or pass.
     """
     import irad  # as above
+    from irad.backend.optimise import REWRITES, SHAPES
     from irad.passes.pipeline import PIPELINE
 
+    passes = {*SHAPES, *REWRITES, *(each.name for each in PIPELINE)}
     pairs = dict(setting.split("=", 1) for setting in settings if "=" in setting)
     left_out = {setting for setting in settings if "=" not in setting}
     fields = {each.name for each in dataclasses.fields(irad.Options)}
-    if unknown := [*sorted(pairs.keys() - fields), *sorted(left_out - {each.name for each in PIPELINE})]:
+    if unknown := [*sorted(pairs.keys() - fields), *sorted(left_out - passes)]:
         raise ValueError(f"{unknown[0]!r} is neither an option of irad nor a pass")
     known: dict[str, Any] = {"True": True, "False": False, "None": None}
     values = {name: known.get(text, int(text) if text.isdecimal() else text) for name, text in pairs.items()}
-    return irad.Options(**values), tuple(each for each in PIPELINE if each.name not in left_out)
+    return irad.Options(**values), left_out
 
 
 def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
@@ -71,9 +73,15 @@ def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
     Without a pass that others rely on, the derivative fails or is wrong.
     """
     import irad  # as above
+    from irad.backend import optimise
     from irad.passes import pipeline
 
-    options, passes = settings_of(settings)
+    options, left_out = settings_of(settings)
+    passes = tuple(each for each in pipeline.PIPELINE if each.name not in left_out)
+    shapes, rewrites = (
+        {name: run for name, run in table.items() if name not in left_out}
+        for table in (optimise.SHAPES, optimise.REWRITES)
+    )
     # Another function, so that nothing is shared with the derivative that it is compared with.
     again = njit(error_model="numpy")(python_function(case.primal))
     gradient = irad.value_and_grad(again, argnums=case.argnums, options=options)
@@ -84,7 +92,10 @@ def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
         if is_compiled:
             return gradient(*args)
         is_compiled = True
-        with patch.object(pipeline, "PIPELINE", passes):
+        with (
+            patch.object(pipeline, "PIPELINE", passes),
+            patch.multiple(optimise, SHAPES=shapes, REWRITES=rewrites),
+        ):
             return gradient(*args)
 
     return run

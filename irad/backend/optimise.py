@@ -11,8 +11,8 @@ linked. Meanwhile what is compared are copies of numbers, see `irad.backend.equa
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 
@@ -25,10 +25,25 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.convention import ReferenceCounts
+from irad.passes.prepare.overlap_tests import drop_overlap_tests
 from irad.passes.prepare.remainders import choose_remainders
 from irad.passes.prepare.shape_specialisation import separate_usual_shapes
 from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
+
+_Rewrite: TypeAlias = Callable[[Module, ReferenceCounts], bool]
+
+SHAPES: Final[dict[str, _Rewrite]] = {"prepare.shape_specialisation": separate_usual_shapes}
+"""The pass after which LLVM simplifies the program again."""
+
+REWRITES: Final[dict[str, _Rewrite]] = {
+    "prepare.remainders": lambda module, references: choose_remainders(module),
+    # before arrays become variables: an address that is compared as a number would keep them from it
+    "prepare.overlap_tests": drop_overlap_tests,
+    "prepare.stack_promotion": promote_small_arrays,
+    "prepare.stack_buffers": add_stack_buffers,
+}
+"""The passes between two of LLVM's pipelines, in order."""
 
 _INLINE_BUDGET = 40_000
 # More often than LLVM peels any loop, so that it takes the loop to be peeled enough.
@@ -89,7 +104,7 @@ def _separate_usual_shapes(module: Any, builder: Any, references: ReferenceCount
     if not patterns.suggests_shapes(text, references.plain):
         return module
     parsed = parse_module(text)
-    if not separate_usual_shapes(parsed, references):
+    if not _run(SHAPES, parsed, references):
         return module
     module = llvm.parse_assembly(print_module(parsed))
     _run_pipeline(module, builder)
@@ -99,17 +114,19 @@ def _separate_usual_shapes(module: Any, builder: Any, references: ReferenceCount
 def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:
     """The module with small arrays as local variables and remainders as selects, of which LLVM, next, makes values."""
     text = str(module)
-    allocates = patterns.may_allocate_few_bytes(text, references.plain)
-    if not allocates and not patterns.takes_remainders(text):
+    if not patterns.may_allocate_few_bytes(text, references.plain) and not patterns.takes_remainders(text):
         return module
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_loop_simplify_pass()  # so that iterations can be counted
     pipeline.run(module, builder)
     parsed = parse_module(str(module))
-    changed = [choose_remainders(parsed)]
-    if allocates:
-        changed += [promote_small_arrays(parsed, references), add_stack_buffers(parsed, references)]
-    return llvm.parse_assembly(print_module(parsed)) if any(changed) else module
+    return llvm.parse_assembly(print_module(parsed)) if _run(REWRITES, parsed, references) else module
+
+
+def _run(passes: Mapping[str, _Rewrite], module: Module, references: ReferenceCounts) -> bool:
+    """Runs passes over a module; whether any changed it."""
+    changed = [run(module, references) for run in passes.values()]
+    return any(changed)
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:

@@ -97,6 +97,16 @@ def find_owners(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCoun
     return groups.left()
 
 
+def allocated_by(data: Value, host: ReferenceCounts) -> Call | None:
+    """The call that allocated what a pointer points to, where it is the address of the data as the header has it."""
+    match data:
+        case Load(operands=[GetElementPtr(operands=[Call() as call, *_]) as field]):
+            is_data = call.callee.name in host.plain and constant_offset(field) == host.data
+            return call if is_data else None
+        case _:
+            return None
+
+
 # --- the header -------------------------------------------------------------------------------------------------------
 
 
@@ -273,13 +283,15 @@ class _Groups:
                 self.reject(phi)
 
     def connect_copies(self, owner: Owner) -> None:
-        """Records the arrays that one is copied from or to; other memory may hold anything but numbers."""
+        """Records the arrays that one is copied from or to; what is copied elsewhere may be read there as anything."""
         for call in owner.copies:
-            for root in map(self._root, call.arguments[:2]):
-                if root is None:
-                    self.reject(owner.root)
-                else:
-                    self._link(owner, self.owners[root])
+            target, source = map(self._root, call.arguments[:2])
+            if target is None:
+                self.reject(owner.root)
+            else:
+                self._link(owner, self.owners[target])
+            if source is not None:
+                self._link(owner, self.owners[source])
 
     def _link(self, one: Owner, other: Owner) -> None:
         self.links.setdefault(one, []).append(other)

@@ -160,7 +160,8 @@ def test_other_settings():
     case = find("stencil/23")
     args = case.make("small")
     assert case.error is not None
-    for settings in (["reverse.gather"], ["plan=save_all"], ["speculative=False", "augmented.unroll_and_jam"]):
+    preparation = ["prepare.shape_specialisation", "prepare.overlap_tests", "prepare.stack_promotion"]
+    for settings in (["reverse.gather"], ["plan=save_all"], ["speculative=False", *preparation]):
         assert case.error(args, irad_against(case, settings)(*args)) < 1e-12
     assert settings_of(["max_tape_bytes=100", "strict=True"])[0] == irad.Options(max_tape_bytes=100, strict=True)
     for setting in ("reverse.nothing", "nothing=1"):

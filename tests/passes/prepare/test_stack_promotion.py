@@ -204,8 +204,20 @@ def test_copies_are_made_element_by_element():
     assert promoted(mixed) is None  # numbers that may be moved as integers
 
 
-def test_copies_from_elsewhere_may_be_of_records():
-    assert promoted(COPIED.replace("%from", "%out")) is None
+def test_copies_from_elsewhere_are_of_the_numbers_that_the_array_holds():
+    lines = promoted(COPIED.replace("%from", "%out"))
+    assert lines is not None
+    assert sum("= load double, ptr %out" in line for line in lines) == 1
+    mixed = COPIED.replace("%from", "%out").replace("ret double", "%v = load i64, ptr %other\n  ret double")
+    assert promoted(mixed) is None
+
+
+def test_copies_to_elsewhere_may_be_read_there_as_anything():
+    assert promoted(COPIED.replace("ptr %d, ptr %from", "ptr %out, ptr %d")) is None
+
+
+def test_copies_of_any_length_stay():
+    assert promoted(COPIED.replace("%from", "%out").replace("i64 8, i1", "i64 %n, i1")) is None
 
 
 INDEXED = f"""
