@@ -20,6 +20,7 @@ _VECTOR: Final = re.compile(r"<\d+ x (?:double|float)>")
 _REMAINDER: Final = re.compile(r" [su]rem i64 [^,]+, %")
 _SECOND: Final = re.compile(r" getelementptr (?:inbounds )?i8, ptr %[^,]+, i64 [48]\b")
 _FEW: Final = re.compile(r" icmp (?:samesign )?s[lg]t i64 %[^,]+, (?:[2-9]|[1-6]\d)\b")
+_STATE: Final = re.compile(r" phi i64 [^\n]*\[ (?:[2-9]|[1-6]\d), ")
 _THROUGH_POINTER: Final = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
@@ -55,7 +56,9 @@ def suggests_shapes(text: str, symbols: Collection[str]) -> bool:
     Of rows, or of arrays that are made by one of some functions.
     """
     has_arrays = any(re.search(rf"@{symbol}\(i64 (?:noundef )?%", text) for symbol in (DIMENSION, *symbols))
-    return (has_arrays and _SECOND.search(text) is not None) or _FEW.search(text) is not None
+    if has_arrays and (_SECOND.search(text) or _STATE.search(text)):
+        return True
+    return _FEW.search(text) is not None
 
 
 def has_vectors(text: str) -> bool:

@@ -5,7 +5,8 @@ Output  whether any has two versions now.
 Method  Where Python cuts `row[3:6]` off at the end of an array, its length is compared with 6: arrays are probably at
         least as long. Where rows are found by their number, and their elements only at 0, 1 and 2, a row has probably
         three, also if other loops take them one after the other, from the first; and so has an array that the function
-        makes (the state of a differential equation, whose right-hand side knows what each number is). If that happens
+        makes (the state of a differential equation, whose right-hand side knows what each number is). Where a loop puts
+        an array of six in the place of one that the caller gave, that had probably six, too. If that happens
         in a loop, one branch at the head of the function tests this, and jumps to a copy in which LLVM knows it:
         slices have the length that they say, arrays that are made a known size, loops over them a known number of
         iterations, and addresses a known stride.
@@ -45,8 +46,9 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import I64, LABEL, size_of
 from irad.ir.values import ConstantInt, Parameter, Value, const_int
+from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.local_arrays import BULK
+from irad.passes.prepare.local_arrays import BULK, allocated_by
 from irad.passes.subscripts.dimensions import DIMENSION
 
 _LONGEST: Final = 64
@@ -74,11 +76,13 @@ def _separate(function: Function, host: ReferenceCounts) -> bool:
     nest = loop_nest(cfg, dominators(cfg))
     rows = {param: size for param in function.params if (size := _row_length(param, nest)) is not None}
     rows |= _vector_lengths(function, nest, host)
+    rows |= _state_lengths(function, nest)
     slices = {param: least for param, least in _slice_lengths(function, nest).items() if param not in rows}
     size = sum(len(block.instructions) for block in function.blocks)
     # Both versions are differentiated, so a large function would take twice as long to compile.
     if not 0 < len(rows) + len(slices) <= _MOST_LENGTHS or size > _MOST_INSTRUCTIONS:
         return False
+    rows |= _copied_lengths(function, rows, host)
     first = function.entry
     copies: dict[Value, Value] = {param: param for param in function.params}
     clone_function_body(function, function, copies, ".other")
@@ -108,6 +112,57 @@ def _share(slot: Alloca, copy: Value, head: Block) -> None:
     copy.erase()
     slot.block.instructions.remove(slot)
     head.append(slot)
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+def _state_lengths(function: Function, nest: LoopNest) -> dict[Parameter, int]:
+    """The sizes of arrays in whose place a loop puts arrays that it makes, of a size that is known."""
+    found: dict[Parameter, int] = {}
+    for phi in function.instructions():
+        if isinstance(phi, Phi) and phi.type is I64 and _is_in_loop(phi, nest):
+            match _first_values(phi):
+                case [Parameter() as size, ConstantInt() as length] if 1 < length.value <= _LONGEST:
+                    found[size] = length.value
+                case _:
+                    pass
+    return found
+
+
+def _copied_lengths(function: Function, rows: dict[Parameter, int], host: ReferenceCounts) -> dict[Parameter, int]:
+    """The numbers of arguments by which an array of a suggested size is copied.
+
+    Its bytes are a product: of its size and the bytes of an element, or of the number of all elements of an argument
+    and the bytes of one, which the host passes in this order.
+    """
+    found: dict[Parameter, int] = {}
+    for call in function.instructions():
+        if not (isinstance(call, Call) and _is_bulk_copy(call)):
+            continue
+        match allocated_by(call.arguments[0], host), call.arguments[2]:
+            case (
+                Call(operands=[Binary(opcode="shl", operands=[Parameter() as size, ConstantInt(value=shift)]), *_]),
+                Binary(opcode="mul", operands=[Parameter() as a, Parameter() as b]),
+            ) if size in rows and 0 <= shift <= 4:
+                if size in (a, b):
+                    found[b if a is size else a] = 1 << shift
+                else:
+                    count, item = sorted((a, b), key=function.params.index)
+                    found |= {count: rows[size], item: 1 << shift}
+            case _:
+                pass
+    return {number: value for number, value in found.items() if number not in rows}
+
+
+def _first_values(phi: Phi) -> list[Value]:
+    """The values that a phi gets by other phis or without, parameters first."""
+    values = Worklist[Value]([phi])
+    for value in values:
+        if isinstance(value, Phi):
+            values.add(*value.operands)
+    found = [value for value in values.seen if not isinstance(value, Phi)]
+    return sorted(found, key=lambda each: not isinstance(each, Parameter))
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------
@@ -201,6 +256,10 @@ def _place(user: Instruction, address: Instruction, size: int) -> int | _Place:
     if offset is not None:
         return offset // size
     return _Place.IN_TURN if _is_in_turn(user.operands[-1]) else _Place.UNKNOWN
+
+
+def _is_bulk_copy(call: Call) -> bool:
+    return str(call.callee.name).startswith(BULK[1:])
 
 
 def _is_bulk(call: Call) -> bool:

@@ -250,3 +250,101 @@ def test_arrays_of_any_size(parts):
 def test_elements_accessed_once():
     once = vectors().replace("br i1 %over, label %exit, label %steps", "br label %exit")
     assert versions(text=once.replace(", [ %later, %steps.end ]", "")) is None
+
+
+STATE = """
+declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
+define void @f(ptr %x, i64 %n, i64 %m, i64 %later) {
+entry:
+  %bytes = shl i64 %n, 3
+  %made = call ptr @NRT_MemInfo_alloc_aligned(i64 %bytes, i32 32)
+  br label %loop
+loop:
+  %size = phi i64 [ FIRST, %entry ], [ NEXT, %step ]
+  %k = phi i64 [ 0, %entry ], [ %up, %step ]
+  store i64 %size, ptr %x
+  %c = icmp eq i64 %k, 3
+  br i1 %c, label %skip, label %step
+skip:
+  br label %step
+step:
+  %same = phi i64 [ %size, %skip ], [ 6, %loop ]
+  %up = add nuw nsw i64 %k, 1
+  %over = icmp eq i64 %up, %m
+  br i1 %over, label %exit, label %loop
+exit:
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("following", ["6", "%same"])
+def test_states_that_get_arrays_of_a_known_size(following: str):
+    text = versions(text=STATE.replace("FIRST", "%n").replace("NEXT", following))
+    assert text is not None
+    assert "icmp eq i64 %n, 6" in text
+    assert "phi i64 [ 6, %entry ], [ " in text
+    assert "phi i64 [ %n, %entry.other ], [ " in text
+
+
+@pytest.mark.parametrize(
+    ("first", "following"),
+    [
+        ("%n", "1"),
+        ("%n", "0"),
+        ("%n", "65"),
+        ("%n", "-6"),
+        ("%n", "%later"),
+        ("%n", "%k"),  # what changes again
+        ("6", "%same"),  # known anyway
+        ("%bytes", "6"),  # not as the caller gave it
+    ],
+)
+def test_states_of_any_size(first: str, following: str):
+    assert versions(text=STATE.replace("FIRST", first).replace("NEXT", following)) is None
+
+
+def test_a_size_outside_of_loops():
+    text = (
+        STATE.replace("FIRST", "%n")
+        .replace("NEXT", "6")
+        .replace("br i1 %over, label %exit, label %loop", "br label %exit")
+    )
+    text = text.replace(", [ 6, %step ]", "").replace(", [ %up, %step ]", "")
+    assert versions(text=text) is None
+
+
+COPIED = """
+  %f = getelementptr i8, ptr %made, i64 24
+  %data = load ptr, ptr %f
+  %length = mul i64 FACTORS
+  call void @llvm.memcpy.p0.p0.i64(ptr TARGET, ptr %x, i64 %length, i1 false)
+"""
+
+
+@pytest.mark.parametrize(
+    ("factors", "target", "expected"),
+    [
+        ("%bytes1, %n", "%data", {"%bytes1": 8}),
+        ("%n, %bytes1", "%data", {"%bytes1": 8}),
+        ("%bytes1, %all", "%data", {"%bytes1": 8, "%all": 6}),
+        ("%all, %bytes1", "%data", {"%bytes1": 8, "%all": 6}),
+        ("%bytes1, %n", "%x", {}),  # an array that is not made here
+        ("%bytes1, %bytes", "%data", {}),
+        ("8, %n", "%data", {}),
+    ],
+)
+def test_the_numbers_by_which_a_state_is_copied(factors: str, target: str, expected: dict[str, int]):
+    body = COPIED.replace("FACTORS", factors).replace("TARGET", target)
+    text = (
+        STATE.replace("FIRST", "%n")
+        .replace("NEXT", "6")
+        .replace("  br label %loop\nloop", f"{body}  br label %loop\nloop", 1)
+    )
+    text = text.replace("i64 %n, i64 %m", "i64 %all, i64 %bytes1, i64 %n, i64 %m")
+    text = text.replace("define", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndefine", 1)
+    found = versions(text=text)
+    assert found is not None
+    head = found[found.index("{") : found.index("label %entry,")]
+    tests = dict(line.split(" eq i64 ")[1].split(", ") for line in head.splitlines() if " icmp eq i64 " in line)
+    assert tests == {"%n": "6"} | {name: str(value) for name, value in expected.items()}
