@@ -8,9 +8,10 @@ Method  as for arrays of a known size (`stack_promotion`): the pointers into an 
 Why     `points[i] - points[j]` of points in space makes an array of three numbers, which takes longer to make and to
         give back than to compute, once more for its shadow, and has to be kept until the reverse sweep.
 Limit   arrays that are copied as a whole or change hands stay as they are. So do those that a loop reads more than once
-        per element, which would be right but slow: each value that is read goes on the tape.
+        per element, which would be right but slow: each value that is read goes on the tape. One element that all
+        iterations read and none writes counts once: it is read before the loop.
 
-    %m = call ptr @allocate(i64 %n, i32 32)     %fits = icmp ule i64 %n, 64
+    %m = call ptr @allocate(i64 %n, i32 32)     %fits = icmp ule i64 %n, 128
                                                 br i1 %fits, label %made, label %allocate
                                               allocate:
                                                 %m = call ptr @allocate(i64 %n, i32 32)
@@ -37,10 +38,11 @@ from irad.ir.instructions import (
     Instruction,
     Phi,
     Select,
+    Store,
     replace_uses,
 )
 from irad.ir.loops import Loop, LoopNest, loop_nest
-from irad.ir.module import Function, Module
+from irad.ir.module import Block, Function, Module
 from irad.ir.trip_count import affine_variables, is_invariant
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import Worklist
@@ -49,8 +51,8 @@ from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.local_arrays import Owner, find_owners
 from irad.passes.prepare.stack_promotion import clear, has_elements, new_variable
 
-LARGEST: Final = 64
-"""Bytes of a buffer: 8 doubles."""
+LARGEST: Final = 128
+"""Bytes of a buffer: 16 doubles. All of it is cleared for each array, so a larger one would slow down the smallest."""
 
 _MOST: Final = 32  # buffers of a function
 _NULL: Final = ConstantNull(types.PTR)
@@ -96,38 +98,41 @@ def _may_be_buffered(owner: Owner, loops: LoopNest) -> bool:
     root = owner.root
     if not isinstance(root, Call) or owner.copies or not has_elements((owner,)):
         return False
-    return all(_is_read_once(read, root, loops) for read in owner.reads)
+    written = {user.block for address in owner.addresses for user in address.users if isinstance(user, Store | Call)}
+    return all(_is_read_once(read, root, loops, written) for read in owner.reads)
 
 
-def _is_read_once(read: Instruction, root: Call, loops: LoopNest) -> bool:
-    """True if a load in loops after the call reads another element in each iteration."""
+def _is_read_once(read: Instruction, root: Call, loops: LoopNest, written: set[Block | None]) -> bool:
+    """True if a load in loops after the call reads another element in each iteration, or one that stays the same."""
     assert read.block is not None
     assert root.block is not None
     loop = loops.loop_of(read.block)
     while loop is not None and not loop.contains(root.block):
-        if not _moves(read.operands[0], loop):
+        phis = _phis_of(read.operands[0], loop)
+        if phis is None or not (affine_variables(loop).keys() & phis if phis else loop.blocks.isdisjoint(written)):
             return False
         loop = loop.parent
     return True
 
 
-def _moves(address: Value, loop: Loop) -> bool:
-    """True if an address depends on a variable of a loop, and on nothing else that changes there."""
-    variables = affine_variables(loop)
-    moves, values = False, Worklist([address])
+def _phis_of(address: Value, loop: Loop) -> set[Value] | None:
+    """The phis of a loop that an address is computed from; None if it is from something else that changes there."""
+    variables, phis, values = affine_variables(loop), set[Value](), Worklist([address])
     for value in values:
         if is_invariant(value, loop):
             continue
         match value:
-            case Phi() if value in variables:
-                moves = True
-            case GetElementPtr() | Freeze() | Cast() | Phi() | Select() | ICmp():
+            case Phi():
+                phis.add(value)
+                if value not in variables:
+                    values.add(*value.operands)
+            case GetElementPtr() | Freeze() | Cast() | Select() | ICmp():
                 values.add(*value.operands)
             case Binary(opcode="add" | "sub" | "mul" | "shl" | "or"):
                 values.add(*value.operands)
             case _:
-                return False
-    return moves
+                return None
+    return phis
 
 
 def _buffer(owner: Owner, call: Call, host: ReferenceCounts) -> None:

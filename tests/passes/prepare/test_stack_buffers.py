@@ -54,9 +54,9 @@ def buffered(use: str, made: str = MADE, loop: str = LOOP) -> list[str] | None:
 def test_memory_is_asked_for_where_the_buffer_is_too_small():
     lines = buffered("%p = getelementptr double, ptr %d, i64 1\nstore double %x, ptr %p")
     assert lines is not None
-    assert "%m = alloca [64 x i8], align 64" in lines
-    at = lines.index("call void @llvm.memset.p0.i64(ptr %m, i8 0, i64 64, i1 false)")
-    assert lines[at + 1].endswith("= icmp ule i64 %n, 64")
+    assert "%m = alloca [128 x i8], align 64" in lines
+    at = lines.index("call void @llvm.memset.p0.i64(ptr %m, i8 0, i64 128, i1 false)")
+    assert lines[at + 1].endswith("= icmp ule i64 %n, 128")
     assert lines[at + 2].endswith("label %loop.rest, label %allocate")
     (allocate,) = (line for line in lines if "call ptr @NRT_MemInfo_alloc_aligned" in line)
     header = allocate.split(" = ")[0]
@@ -122,13 +122,23 @@ latch.before:
         ("%index = add i64 %k, 0", True),
         ("%twice = shl i64 %k, 1\n%index = sub i64 %twice, %n", True),
         ("%index = mul i64 %k, %i", True),
-        ("%index = add i64 %i, 0", False),
+        ("%index = add i64 %i, 0", True),  # in all iterations the same, so that it is read once
+        ("%index = phi i64 [ 1, %yes ], [ %index.next, %inner ]\n%index.next = mul i64 %index, 3", False),
         ("%index = urem i64 %k, 3", False),
         ("%index = load i64, ptr %out", False),
     ],
 )
 def test_what_a_loop_reads_again_and_again_stays(index: str, is_buffered: bool):
     assert (buffered(INNER.replace("INDEX", index)) is not None) == is_buffered
+
+
+def test_an_element_that_a_loop_reads_again_and_writes_to_stays():
+    one = INNER.replace("INDEX", "%index = add i64 %i, 0")
+    assert buffered(one) is not None
+    elsewhere = "%v = load double, ptr %p\n  %q = getelementptr double, ptr %d, i64 %k\n  store double %x, ptr %q"
+    assert buffered(one.replace("%v = load double, ptr %p", elsewhere)) is None
+    cleared = "%v = load double, ptr %p\n  call void @llvm.memset.p0.i64(ptr %d, i8 0, i64 8, i1 false)"
+    assert buffered(one.replace("%v = load double, ptr %p", cleared)) is None
 
 
 def test_a_loop_around_the_one_that_reads():
