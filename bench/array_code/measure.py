@@ -54,7 +54,7 @@ def _warm_up(x: Any) -> Any:
 
 
 @contextmanager
-def _timed(spent: dict[str, float]) -> Iterator[None]:
+def timed(spent: dict[str, float]) -> Iterator[None]:
     """Adds the time of each stage up; a stage inside another one counts as that."""
     inside: list[str] = []
     originals = [(owner, name, getattr(owner, name)) for places in STAGES.values() for owner, name in places]
@@ -91,7 +91,7 @@ def compile_times(program: ArrayProgram) -> dict[str, float]:
     primal = time.process_time() - start
     stages: dict[str, float] = {}
     gradient = irad.value_and_grad(program.primal, argnums=program.argnums)
-    with _timed(stages):
+    with timed(stages):
         start = time.process_time()
         gradient(*args)
         total = time.process_time() - start
