@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case
-from bench.cases import BY_NAME, CASES
+from bench.cases import CASES, find
 from bench.variants import irad_gradient
 
 
@@ -92,7 +92,7 @@ def _warm_up(*, with_irad: bool) -> None:
 
 def _times(name: str, *, with_irad: bool) -> dict[str, float]:
     """The times of a case, in this process, which has compiled nothing before."""
-    case = BY_NAME[name]
+    case = find(name)
     args = case.make("small")
     _warm_up(with_irad=with_irad)
     times = {"primal": _first_call(case.primal, args)}
@@ -115,7 +115,7 @@ def main(names: tuple[str, ...], rounds: int) -> None:
     stages = ("lower", "normalise", "derive", "optimise", "emit")
     click.echo(f"{'case':20}{'primal':>8}{'irad':>8}{'ratio':>8}" + "".join(f"{each:>11}" for each in stages))
     ratios = []
-    for case in [BY_NAME[name] for name in names] or CASES:
+    for case in [find(name) for name in names] or CASES:
         runs = [measure(case, with_irad=True) for _ in range(rounds)]
         ratios.append(statistics.median(run["irad"] / run["primal"] for run in runs))
         middle = [statistics.median(run.get(each, 0.0) for run in runs) for each in ("primal", "irad", *stages)]
