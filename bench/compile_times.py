@@ -103,8 +103,9 @@ def _times(name: str, *, with_irad: bool) -> dict[str, float]:
         with timed(stages):
             times["irad"] = _first_call(irad_gradient(case), args)
         times |= stages
-    # the last, as it leaves functions of NumPy compiled that the gradient needs as well
-    return times | {"hand": _first_call(case.hand, args)}
+    if not case.is_drawn:  # the last, as it leaves functions of NumPy compiled that the gradient needs as well
+        times["hand"] = _first_call(case.hand, args)
+    return times
 
 
 @click.command()
