@@ -150,7 +150,7 @@ def test_memory_of_an_argument_is_refused() -> None:
     [
         (lambda kept, ct: (ct,), "for 2 arguments"),
         (lambda kept, ct: (1.0, 1.0), "returns a float64 for a float64"),
-        (lambda kept, ct: (np.ones(3), 1.0), "another shape"),
+        (lambda kept, ct: (np.ones(3), 1.0), "whose shape differs"),
     ],
 )
 def test_what_the_backward_function_must_return(backward: Any, problem: str) -> None:

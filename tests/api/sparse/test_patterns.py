@@ -113,7 +113,7 @@ def test_a_callee_of_which_dependence_is_not_known_is_probed():
 
     basis = np.triu(np.ones((6, 6)))[:, ::1].copy()
     x = np.linspace(1.0, 2.0, 6)
-    with pytest.raises(irad.NoRuleError, match=r"(?s)depend on is not known.*pattern=\"probe\""):
+    with pytest.raises(irad.NoRuleError, match=r"(?s)does not know on which numbers.*pattern=\"probe\""):
         irad.sparse_jacobian(projected, pattern="dependence").prepare(x, basis)
     prepared = irad.sparse_jacobian(projected).prepare(x, basis)
     np.testing.assert_array_equal(prepared(x, basis).toarray(), basis)
