@@ -175,6 +175,7 @@ _REQUIRED: Final = {
 }
 _OPTIONAL: Final = {
     "scipy": "np.linalg, np.dot and @ in compiled code take their BLAS and LAPACK from it",
+    "jinja2": "`irad inspect --html` writes its page with it",
     "matplotlib": "`irad demo` plots with it",
     "rocket-fft": "adds np.fft to compiled code",
 }
@@ -276,7 +277,7 @@ def _vector_functions() -> Iterator[Fact]:
         yield Fact(group, "SVML", f"{value}; Numba does not use it", State.NOTE, _NO_SVML if patched else "")
     if sys.platform == "linux":
         found = loads("libmvec.so.1")
-        yield Fact(group, "libmvec", "found; neither Numba nor irad uses it" if found else "not found; not used")
+        yield Fact(group, "libmvec", "used by irad" if found else "not found")
 
 
 def _blas() -> Iterator[Fact]:

@@ -64,6 +64,11 @@ def stepping(x):
 
 
 @njit
+def bent(x):
+    return abs(x) + abs(x - 0.25)
+
+
+@njit
 def looked_up(x, table):
     return table[int(x)] * x
 
@@ -141,7 +146,7 @@ def test_a_right_gradient(model: Path):
     assert "at 3 points" in done.output
     assert "x: float64[3]" in done.output
     assert "x × 0.833333" in done.output
-    assert "a kink: the derivative with respect to x[1] jumps from 0.3 to 0.6" in done.output
+    assert "a kink: the derivative with respect to x[1] jumps from 0.6 to 0.3" in done.output
     assert "rate = 709.783 and beyond" in done.output
     assert "The gradient is right here." in done.output
 
@@ -213,6 +218,15 @@ def test_what_cannot_be_decided_is_no_success(model: Path):
     assert "do not converge" in done.output
 
 
+def test_slopes_on_both_sides_of_a_kink(model: Path):
+    _, found = as_json(model, "bent", "--args", "0.3")
+    said = {each["where"]: each["what"] for each in found["weak_points"]}
+    assert said == {
+        "x = 0.25": "a kink: the derivative with respect to x jumps from 0 to 2",
+        "x = 0": "a kink: the derivative with respect to x jumps from -2 to 0",
+    }
+
+
 def test_ends_of_the_domain_and_jumps(model: Path):
     _, found = as_json(model, "picky", "--args", "2.0")
     said = {each["where"]: each["what"] for each in found["weak_points"]}
@@ -221,7 +235,7 @@ def test_ends_of_the_domain_and_jumps(model: Path):
     assert said["x = -2"] == "the value is nan"
     _, found = as_json(model, "stepping", "--args", "1.0")
     assert found["weak_points"][0]["where"] == "x = 0.909091"
-    assert "the value jumps from 3.90909 to 2.90909" in found["weak_points"][0]["what"]
+    assert "the value jumps from 2.90909 to 3.90909" in found["weak_points"][0]["what"]
 
 
 def test_indices_out_of_range_are_a_weak_point(model: Path):

@@ -24,8 +24,9 @@ _NEAR: Final = 0.5  # how far from 1 factors are looked at closely
 _SAMPLES: Final = 48  # on each side
 _HALVINGS: Final = 40
 _EXPONENTS: Final = (*range(1, 21), 24, 32, 37, 48, 64, 96, 128, 192, 256, 300)  # of ten; the last of single is 37
+_AROUND_ZERO: Final = 1e-3  # factors of both signs, between which a kink at zero is looked for
 _SUSPECTS: Final = 3  # places on a line that are looked at closely
-_STAYS: Final = 0.5  # part of a jump that is still there when the place is known
+_STAYS: Final = 0.4  # part of a jump that is still there when the place is known: half, if the slope there is the mean
 _TELLING: Final = 1e-7  # parts of the largest slope, or value, that a jump has to have
 _ROUNDING: Final = 64.0  # units in the last place of the value: what is left of a slope whose terms cancel
 _CALLS: Final = 700  # of the function for each argument, for a progress bar
@@ -114,6 +115,9 @@ class _ScaledArgument:
             fault = self._at(factor).fault
             if fault:
                 yield WeakPoint(self._name, self._where(factor), fault, 1.0 - factor)
+        around = [self._at(-_AROUND_ZERO), self._at(_AROUND_ZERO)]
+        if not any(each.fault for each in around):
+            yield from self._breaks(around)
         for base in (10.0, 0.1):
             last = self._at(1.0)
             for exponent in self._exponents:
@@ -164,9 +168,11 @@ class _ScaledArgument:
         return low, high
 
     def _break(self, low: _Seen, high: _Seen, is_jump: bool) -> WeakPoint:
-        where = self._where(high.factor)
+        low, high = sorted((low, high), key=lambda each: each.factor)
+        where = self._where(0.0 if low.factor <= 0.0 <= high.factor else high.factor)
         if is_jump:
             return self._weak(high, where, f"the value jumps from {low.value:.6g} to {high.value:.6g}")
+        low, high = self._sides(low, high)
         assert low.gradient is not None
         assert high.gradient is not None
         change = np.abs(high.gradient - low.gradient)
@@ -176,6 +182,12 @@ class _ScaledArgument:
         return self._weak(
             high, where, f"a kink: the derivative with respect to {name} jumps from {before:.6g} to {after:.6g}"
         )
+
+    def _sides(self, low: _Seen, high: _Seen) -> tuple[_Seen, _Seen]:
+        """Places beyond two others: one of these may be the kink itself, where a slope between the two is chosen."""
+        gap = high.factor - low.factor
+        beyond = self._at(low.factor - gap), self._at(high.factor + gap)
+        return (low, high) if any(each.fault for each in beyond) else beyond
 
     def _weak(self, seen: _Seen, where: str, what: str) -> WeakPoint:
         return WeakPoint(self._name, where, what, abs(seen.factor - 1.0))
