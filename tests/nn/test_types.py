@@ -192,5 +192,5 @@ def test_masks_and_running_statistics_of_the_wrong_type() -> None:
         nn.dot_product_attention(q, q, q, None, np.zeros((1, 1, 2, 2)))
     with pytest.raises(irad.SignatureError, match="running statistics of int64"):
         nn.batchnorm(_bits(4, 3), np.zeros(3, int), np.ones(3, int), training=True)
-    with pytest.raises(irad.SignatureError, match="gather: an array of float64, which it does not take"):
+    with pytest.raises(irad.SignatureError, match="gather: an array of float64, which it does not support"):
         nn.gather(q, np.zeros(2))
