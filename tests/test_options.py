@@ -124,7 +124,7 @@ def test_whether_errors_show_llvm(value: str, expected: bool):
 
 
 def test_another_way_to_show_errors_is_refused_before_there_is_an_error():
-    with pytest.raises(IradError, match="IRAD_ERRORS=loud is not a way"):
+    with pytest.raises(IradError, match="IRAD_ERRORS=loud is not a format"):
         Options.from_environment({"IRAD_ERRORS": "loud"})
     assert not errors_show_llvm({"IRAD_ERRORS": "loud"})
     assert not errors_show_llvm({})

@@ -180,7 +180,7 @@ def test_a_memo_knows_memory_and_objects_but_no_objects_that_are_gone() -> None:
 
 def test_what_is_read_at_one_place_is_not_overwritten_at_another() -> None:
     a, b = np.array([1.0]), np.array([10.0])
-    with pytest.raises(irad.SignatureError, match=r"an output holds at \[1\] what an input holds at \[0\]"):
+    with pytest.raises(irad.SignatureError, match=r"an output holds at \[1\] the object that an input holds at \[0\]"):
         data.accumulate([a, b], [b, a])
     with pytest.raises(irad.SignatureError, match="overwritten before it is read"):
         data.recursive_map_into(np.add, [a, b], [b, a], [b, a])

@@ -177,7 +177,7 @@ def test_extension_modules_with_derivatives_are_refused_as_they_are_compiled(
         module.export("step", "f8[::1](f8[::1])")(
             (lambda x: callee(x)) if is_called_by_a_callee else lambda x: slope(x)
         )
-        with pytest.raises(irad.IradError, match="extension module shipped cannot be made") as caught:
+        with pytest.raises(irad.IradError, match="extension module shipped cannot be built") as caught:
             module.compile()
     assert caught.value.location.file == __file__
     assert "irad.export" in caught.value.remedy

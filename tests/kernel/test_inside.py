@@ -464,7 +464,7 @@ def of_constant_or_not(p, out):
 @pytest.mark.parametrize(
     ("kernel", "arguments", "problem", "remedy"),
     [
-        (of_constant_or_not, (P, P), "takes numbers from q, which is constant", "irad.Duplicated(q, shadow)"),
+        (of_constant_or_not, (P, P), "reads numbers from q, which is constant", "irad.Duplicated(q, shadow)"),
         (of_unknown_length, (X, X, 3), "repeated inside a kernel needs a tape of a size that is not known", "irad.jvp"),
         (of_long, (X, X), "long inside a kernel needs a tape of 800000 bytes", "irad.cuda.grad"),
         (of_waiting, (X, X), "waiting is differentiated inside a kernel, and its threads wait", "outside"),

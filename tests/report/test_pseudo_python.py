@@ -426,7 +426,7 @@ def test_what_has_no_form_in_python_is_refused(function: Any, args: tuple[Any, .
 
 
 def test_types_must_be_those_of_the_parameters():
-    with pytest.raises(SignatureError, match="has 2 parameters, and there are 1 types"):
+    with pytest.raises(SignatureError, match="has 2 parameters, but 1 types are given"):
         adjoint_as_python(scalars, (numba.float64,), (0,))
     with pytest.raises(UnsupportedError, match="star"):
         adjoint_as_python(star, (numba.types.UniTuple(numba.float64, 2),), (0,))

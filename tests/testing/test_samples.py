@@ -67,5 +67,5 @@ def test_values_stand():
 
 
 def test_what_cannot_be_made_up_is_refused():
-    with pytest.raises(SignatureError, match="no value can be made up for an argument of type unicode_type"):
+    with pytest.raises(SignatureError, match="irad cannot generate a value for an argument of type unicode_type"):
         samples((types.unicode_type,), 0)

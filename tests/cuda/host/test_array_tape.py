@@ -313,7 +313,7 @@ def test_overwriting_a_view_that_repeats_elements_is_refused(device):
     x = cuda.to_device(V)
     with irad.cuda.Tape():
         windows = np.lib.stride_tricks.sliding_window_view(x, 2, writeable=True)
-        with pytest.raises(UnsupportedError, match="multiply overwrites a view that has elements in the same memory"):
+        with pytest.raises(UnsupportedError, match="multiply overwrites a view whose elements share memory"):
             windows *= 2.0
     np.testing.assert_array_equal(x, V)
 
@@ -336,9 +336,9 @@ def test_what_is_computed_on_the_host(device):
         assert host[1] == pytest.approx(1.44)
         assert np.all(host > 0.0)
         assert "0.16" in str(host)
-        with pytest.raises(UnsupportedError, match="sin of NumPy is given a copy on the host"):
+        with pytest.raises(UnsupportedError, match="sin of NumPy is given a host copy"):
             np.sin(host)
-        with pytest.raises(UnsupportedError, match="multiply of NumPy is given a copy on the host"):
+        with pytest.raises(UnsupportedError, match="multiply of NumPy is given a host copy"):
             host * 2.0
         assert np.asarray(host).sum() == pytest.approx(np.sum(V**2))
     np.testing.assert_allclose(np.sqrt(host), np.abs(V))
@@ -352,9 +352,9 @@ def test_arrays_that_were_made_unseen(device):
         square[1, 32](x, out)  # only written: nothing is lost
         square[1, 32](out, y)
         unseen = plain * 2.0
-        with pytest.raises(UnsupportedError, match=r"x was made while the tape records.*test_array_tape\.py:\d+"):
+        with pytest.raises(UnsupportedError, match=r"x was created while the tape records.*test_array_tape\.py:\d+"):
             square[1, 32](unseen, y)
-        with pytest.raises(UnsupportedError, match="an array that add is given was made while the tape records"):
+        with pytest.raises(UnsupportedError, match="an array that add is given was created while the tape records"):
             x + unseen
         square[1, 32](Const(unseen), y)
         square[1, 32](plain[1:], y[1:])

@@ -188,7 +188,7 @@ def test_a_pointer_to_a_constant_array_or_to_one_with_a_shadow():
     x, q, dx = np.ones(4) * 3, np.ones(4) * 5, np.zeros(4)
     y, dy, which = np.zeros(4), np.ones(4), np.array([1, 0, 1, 0])
     with irad.cuda.executor():
-        with pytest.raises(irad.UnsupportedError, match="takes numbers from q, which is constant"):
+        with pytest.raises(irad.UnsupportedError, match="reads numbers from q, which is constant"):
             irad.cuda.grad(chosen)[1, 4](Duplicated(x, dx), irad.Const(q), Duplicated(y, dy.copy()), which)
         dq = np.zeros(4)
         irad.cuda.grad(chosen)[1, 4](Duplicated(x, dx), Duplicated(q, dq), Duplicated(y, dy), which)

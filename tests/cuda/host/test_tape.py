@@ -291,7 +291,7 @@ def test_changes_that_the_tape_does_not_see():
         with irad.cuda.Tape():
             step_to[1, 8](x, rate, y)
             x[2] = 5.0  # NumPy's array: seen when it is used again
-            with pytest.raises(ChangedBufferError, match="x was changed since the tape saw it last"):
+            with pytest.raises(ChangedBufferError, match="x was changed after its last use on the tape"):
                 step_to[1, 8](x, rate, y)
 
 
