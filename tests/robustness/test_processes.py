@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import pickle
@@ -230,6 +231,13 @@ def test_rules_come_back_unchanged() -> None:
     assert again(5.0) == 108.0
     assert pickle.loads(pickle.dumps(clipped)).constants == clipped.constants
     assert catalogue.epoch() == before  # nothing was compiled for nothing
+
+
+def test_pickles_hold_no_rules_of_irads_own_functions() -> None:
+    slope = irad.grad(clipped)
+    before = len(pickle.dumps(slope))
+    importlib.import_module("irad.integrate")  # declares functions of its own inactive
+    assert len(pickle.dumps(slope)) == before
 
 
 # ------------------------------------------------------------------------------------------------ pools

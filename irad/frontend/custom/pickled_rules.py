@@ -78,11 +78,17 @@ def with_rules_of_libraries(reduced: _Reduced) -> _Reduced:
 
 def _is_for_library(rule: CustomRule) -> bool:
     """True if a user declared it for what no pickle of a function has in it."""
-    its = [*rule.parts.values(), *(rule.partials or ())]
-    is_declared_by_library = bool(its) and all(is_of_library(getattr(each, "__module__", None)) for each in its)
     function = getattr(rule.target, "py_func", rule.target)
     is_written = isinstance(function, FunctionType) and not is_of_library(function.__module__)
-    return not (is_declared_by_library or is_written or rule.is_checkpoint)
+    return not (comes_with_library(rule) or is_written or rule.is_checkpoint)
+
+
+def comes_with_library(rule: CustomRule) -> bool:
+    """True if a library declared it, so that every process has it once it has loaded the library."""
+    its = [*rule.parts.values(), *(rule.partials or ())]
+    if not its:
+        return rule.inactive == catalogue.BY_IRAD
+    return all(is_of_library(getattr(each, "__module__", None)) for each in its)
 
 
 def _content(rule: CustomRule) -> tuple[Pattern, Any, dict[str, Any]]:

@@ -34,6 +34,7 @@ from numba.core.types import Type
 from irad.backend import vector_math
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.pickled_rules import comes_with_library
 from irad.frontend.disk import dependencies
 from irad.frontend.disk.dependencies import BUILTIN, Read, names_in, reads_of
 from irad.frontend.frozen.inherited_options import DEFAULT, Inheritance, comparable, inherited_options
@@ -426,13 +427,10 @@ class _Walk:
     def add_rules_of_libraries(self) -> None:
         """Adds what users declared for functions of libraries and for symbols, whether these are called or not."""
         for rule in catalogue.rules():
-            its = [*rule.parts.values(), *(rule.partials or ())]
-            made_here = bool(its) and all(is_of_library(getattr(each, "__module__", None)) for each in its)
-            # irad's files, which are part of all fingerprints, say so; which of them are loaded makes no difference
-            made_here = made_here or (rule.inactive == catalogue.BY_IRAD and not its)
             target = getattr(rule.target, "py_func", rule.target)
             is_followed = isinstance(target, FunctionType) and not is_of_library(target.__module__)
-            if not (made_here or is_followed):
+            # the versions and files of libraries are part of all fingerprints; which are loaded makes no difference
+            if not (comes_with_library(rule) or is_followed):
                 self._add_rule(rule)
 
 
