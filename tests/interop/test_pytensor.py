@@ -85,7 +85,7 @@ def test_keywords_that_have_no_position_are_refused():
     def f(x, *, shift=1.0):
         return x.sum() + shift
 
-    with pytest.raises(irad.SignatureError, match="takes shift by keyword alone"):
+    with pytest.raises(irad.SignatureError, match="takes shift by keyword only"):
         as_op(f)(pt.dvector("x"), shift=2.0)
 
 
