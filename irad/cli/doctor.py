@@ -67,9 +67,7 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
         for line in _remedy(fact, console.width):
             console.print(line, soft_wrap=True)
     broken = sum(fact.state is State.BROKEN for fact in found)
-    console.print(
-        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to fix before irad works."
-    )
+    console.print("irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to fix before irad works.")
 
 
 def _remedy(fact: Fact, width: int) -> Iterator[Text]:
