@@ -22,7 +22,6 @@ from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.task import Returns, Role, Task
 from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untypable, untypable_besides
-from irad.frontend.custom import catalogue
 from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
@@ -334,11 +333,10 @@ class DerivativeDispatcher(StructureDispatcher):
         if not internals.linked_libraries(cres.library):  # loaded: its cache knows what it was made of
             super().add_overload(cres)
             return
-        from irad.frontend.linkable import fill_environments, functions_of  # loaded already
+        from irad.frontend.linkable import fill_environments  # loaded already
 
         fill_environments(cres.library)
         super().add_overload(cres)
-        catalogue.note_use(self, functions_of(cres.library))
 
     def get_compile_result(self, sig: Any) -> Any:
         """Numba's hook when it takes the address of a specialisation."""

@@ -93,9 +93,9 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: StateDict) -> bool:
         if any(state.metadata[_CODE].values()):
-            from irad.frontend.numba.library import lower_derivative  # what compiles; loaded with the derivative
+            from irad.frontend.numba.library import choose_library  # what compiles; loaded with the derivative
 
-            lower_derivative(state, **state.metadata[_CODE])
+            choose_library(state, **state.metadata[_CODE])
         return bool(super().run_pass(state))
 
 

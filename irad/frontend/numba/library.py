@@ -9,6 +9,7 @@ Method  Numba's own library class: it links the runtime, optimises with vectoris
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -267,8 +268,8 @@ def text_of(library: Any) -> list[Any]:
     return found
 
 
-def lower_derivative(state: StateDict, *, has_lanes: bool, is_inner: bool) -> None:
-    """Chooses the library of a derivative, before its lowering; not where its code is read, not run.
+def choose_library(state: StateDict, *, has_lanes: bool = False, is_inner: bool = False) -> None:
+    """Chooses the library of a function, before its lowering; not where its code is read, not run.
 
     Args:
         state: of the compilation.
@@ -346,14 +347,8 @@ def _only_link(state: StateDict) -> None:
     state.flags.no_compile = True
 
 
-def _link_into_callers(state: StateDict) -> None:
-    """Has a compilation, before its lowering, make an `InnerLibrary`; not where its code is read, not run."""
-    if state.targetctx.codegen()._library_class is codegen.JITCodeLibrary:
-        state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-
-
 OnlyLink = _of_library("irad_only_link", _only_link)
-LinkIntoCallers = _of_library("irad_link_into_callers", _link_into_callers)
+LinkIntoCallers = _of_library("irad_link_into_callers", partial(choose_library, is_inner=True))
 
 
 def new_library(name: str) -> CodeLibrary:
