@@ -17,7 +17,8 @@ from itertools import combinations
 
 from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
-from irad.ir.values import Parameter, Value
+from irad.ir.types import NamedStructType, StructType, Type, holds_floats
+from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, MemoryObject, ObjectKind, PointsTo, union
@@ -62,6 +63,8 @@ def summarise(
     if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
         return
     handed_on = points_to.contents[points_to.of(result)[0].index] if result is not None else 0
+    # LLVM merges the last stores of two ends of a function: the result's in one, a raised exception's in the other.
+    handed_on &= ~union(1 << item.index for item in points_to.members(handed_on) if _is_constant_record(item))
     kinds = {item.kind for item in points_to.members(handed_on)}
     if returns_new and kinds:
         kinds, handed_on = {ObjectKind.ALLOCATION}, 0
@@ -115,6 +118,16 @@ def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bo
     Nor does a loop free the caller's arrays, which it borrows, even where one pointer may point to them and to its own.
     """
     return not _is_own(item) and item.value not in numbers
+
+
+def _is_constant_record(item: MemoryObject) -> bool:
+    """True for what describes an exception, for one; constant arrays are arrays of bytes, whatever they hold."""
+    value = item.value
+    return isinstance(value, GlobalVariable) and value.constant and _is_record(value.value_type)
+
+
+def _is_record(kind: Type) -> bool:
+    return isinstance(kind, StructType | NamedStructType) and not holds_floats(kind)
 
 
 def _is_own(item: MemoryObject) -> bool:
