@@ -230,6 +230,25 @@ def test_inlined_runtime_is_as_numbas() -> None:
     assert "i64 24" in numba_private.inline_runtime()
 
 
+def test_code_that_is_read_declares_the_runtime() -> None:
+    """LLVM has put intrinsics of the processor into the runtime, and into what was linked with it since."""
+
+    @njit
+    def total(x):
+        copy = np.zeros_like(x)
+        return (copy + x).sum()
+
+    total(np.ones(3))
+    library = next(iter(total.overloads.values())).library
+    linked = {each.name: each for each in internals.module_for_linking(library).functions}
+    read = {each.name: each for each in numba_private.raw_module_of(library).functions}
+    defined = {name for name, each in linked.items() if not each.is_declaration}
+    assert "NRT_decref" in defined
+    for name in defined:
+        assert read[name].is_declaration == name.startswith("NRT_")
+        assert read[name].type == linked[name].type
+
+
 def test_range_lowerings_are_registered_with_their_types() -> None:
     with numba_private.shadow().active():
         versions = numba_private.shadow().context._defns["iternext"].versions

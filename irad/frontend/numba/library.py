@@ -202,7 +202,7 @@ def _kept(library: CodeLibrary) -> CodeLibrary:
     """A library whose functions the linker keeps, though what refers to them may come later."""
     if library is rtsys.library:
         return library
-    module = llvm.parse_assembly(equality.hide(str(internals.module_for_linking(library))))
+    module = llvm.parse_assembly(equality.hide(str(private.raw_module_of(library))))
     for function in module.functions:
         if function.name.startswith("_ZN") and function.linkage == llvm.Linkage.linkonce_odr:
             function.linkage = "weak_odr"  # LLVM's linker leaves out what nothing refers to yet

@@ -13,11 +13,12 @@ Limit   functions are lowered again even if the user has compiled them: globals 
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 import warnings
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
@@ -428,7 +429,30 @@ def find_environment(name: str) -> Any:
 def raw_module_of(library: CodeLibrary) -> llvm.ModuleRef:
     """A copy of a compiled library's module, for the few callees that have no raw one, and of a derivative's."""
     make = getattr(library, "for_differentiation", None)
-    return internals.module_for_linking(library).clone() if make is None else make()
+    return without_runtime(internals.module_for_linking(library)) if make is None else make()
+
+
+def without_runtime(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """A copy of a module in which functions of Numba's runtime are declared, not defined.
+
+    References are counted by calls in what irad reads, and machine code has been made of the runtime's own module: LLVM
+    has put intrinsics of the processor in the place of its atomic instructions.
+    """
+    runtime = {function.name for function in rtsys.library.get_defined_functions()}
+    if not any(function.name in runtime for function in module.functions if not function.is_declaration):
+        return module.clone()
+    return llvm.parse_assembly(_DEFINITION.sub(lambda found: _declared(found, runtime), str(module)))
+
+
+_DEFINITION: Final = re.compile(
+    r"^define (?:(?:linkonce_odr|linkonce|weak_odr|weak|internal|private|dso_local) )*"
+    r"([^@\n]*@([\w.]+)\(.*) \{\n(?:.*\n)*?\}\n",
+    re.MULTILINE,
+)
+
+
+def _declared(found: re.Match[str], runtime: Set[str]) -> str:
+    return f"declare {found[1]}\n" if found[2] in runtime else found[0]
 
 
 def inline_runtime() -> str:
