@@ -171,7 +171,7 @@ def _result(process: Any) -> Found:
 
 
 def test_second_process_compiles_nothing(runs: list[Found]) -> None:
-    assert runs[0].count > 0
+    assert max(run.count for run in runs[:2]) > 0  # either may have found all that the other wrote
     assert runs[2].count == 0
 
 
