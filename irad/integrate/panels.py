@@ -237,6 +237,42 @@ def _halves_error(errors, first, second, change, rounding):  # type: ignore[no-u
             errors[i] = max(errors[i], _CAUTION * change)
 
 
+@inner_jitable
+def _keep_limit(sums, summed, results, table, whole, wide, limits, limits_error):  # type: ignore[no-untyped-def]
+    """Extrapolates the sums of the levels, and copies the limit to ``limits`` if its error is the smallest so far.
+
+    Returns:
+        Number of the sums, and the error of the limit in ``limits``.
+    """
+    summed, wrong = extrapolate(sums, summed, results, table, whole)
+    if wrong + wide < limits_error:
+        limits[0] = 0.0
+        move(limits, 0, 1.0, results, 0)
+        limits_error = wrong + wide
+    return summed, limits_error
+
+
+@inner_jitable
+def _bisect(ends, levels, index, count):  # type: ignore[no-untyped-def]
+    """Halves an interval, the upper half becomes interval ``count``; False if no number lies between its ends."""
+    low, high = ends[index]
+    middle = 0.5 * (low + high)
+    if middle in (low, high):
+        return False
+    ends[count, 0], ends[count, 1], ends[index, 1] = middle, high, middle
+    levels[index] += 1
+    levels[count] = levels[index]
+    return True
+
+
+@inner_jitable
+def _sum_up(whole, kept, count):  # type: ignore[no-untyped-def]
+    """Sums all intervals."""
+    whole[0] = 0.0
+    for i in range(count):
+        move(whole, 0, 1.0, kept, i)
+
+
 def adaptive(panel: Any) -> Any:
     """A quadrature that halves the interval with the largest error until their sum is small enough.
 
@@ -289,29 +325,18 @@ def adaptive(panel: Any) -> Any:
             if deepest > 0:
                 wide, worst = _total_of_wide(errors, levels, count, deepest)
                 if worst < 0 or wide <= 0.9 * tolerance:
-                    summed, wrong = extrapolate(sums, summed, results, table, whole)
-                    if wrong + wide < limits_error:
-                        limits[0] = 0.0
-                        move(limits, 0, 1.0, results, 0)
-                        limits_error = wrong + wide
+                    summed, limits_error = _keep_limit(sums, summed, results, table, whole, wide, limits, limits_error)
                     if limits_error <= max(absolute, relative * distance(limits, 0, zero, 0)):
                         break
                     deepest += 1
                     worst = _total_of_wide(errors, levels, count, deepest)[1]
-            low, high = ends[worst]
-            middle = 0.5 * (low + high)
-            if count == most or middle in (low, high):
+            if count == most or not _bisect(ends, levels, worst, count):
                 break
             before[0] = 0.0
             move(before, 0, 1.0, whole, 0)
             move(whole, 0, -1.0, kept, worst)
-            ends[count, 0], ends[count, 1], ends[worst, 1] = middle, high, middle
-            levels[worst] += 1
-            levels[count] = levels[worst]
             begun, count = count, count + 1
-        whole[0] = 0.0
-        for i in range(count):
-            move(whole, 0, 1.0, kept, i)
+        _sum_up(whole, kept, count)  # again: the running sum has the rounding errors of what was taken out of it
         error = total_of(errors, count)[0]
         if limits_error < error:
             whole, error = limits, limits_error

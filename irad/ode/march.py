@@ -185,6 +185,22 @@ def rows_of(step: Any) -> Any:
     return put_row
 
 
+def reading(step: Any) -> Any:
+    """A function that writes the rows whose times a step has reached, and returns which row is next."""
+    put_row = rows_of(step)
+
+    @inner_jitable
+    def read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args):  # type: ignore[no-untyped-def]
+        steps, t, h, y, y1, dense = made
+        while row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0):
+            put_row(rows[row], wanted[row], t, h, y, y1, slope, dense, args)
+            row_steps[row] = steps
+            row += 1
+        return row
+
+    return read
+
+
 def noting(event: Any) -> Any:
     """A function that appends an event to those before it: ``(events, count, share, step, args) -> events``."""
     refine = refining(event)
@@ -207,17 +223,7 @@ def marching(f: Any, event: Any, method: Method) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
     step, find, note = method.step_of(f), crossing(event), noting(event)
     valued = event if event is not None else inner_jitable(lambda t, y: 0.0)
-    has_event, order, put_row = event is not None, method.order, rows_of(step)
-
-    @inner_jitable
-    def read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args):  # type: ignore[no-untyped-def]
-        """Writes the rows whose times a step has reached, and returns which row is next."""
-        steps, t, h, y, y1, dense = made
-        while row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0):
-            put_row(rows[row], wanted[row], t, h, y, y1, slope, dense, args)
-            row_steps[row] = steps
-            row += 1
-        return row
+    has_event, order, read = event is not None, method.order, reading(step)
 
     @inner_jitable
     def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
