@@ -10,35 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from bench.generated import tree
 from bench.generated.text import ATOM, Printer
-from bench.generated.tree import (
-    Assign,
-    At,
-    Binary,
-    Call,
-    Copy,
-    Elements,
-    Evaluate,
-    Expr,
-    For,
-    Function,
-    If,
-    Library,
-    New,
-    Num,
-    Part,
-    Return,
-    Rotate,
-    Select,
-    Size,
-    Statement,
-    Sum,
-    Unpack,
-    Var,
-    base_of,
-    is_view,
-    statements,
-)
 
 HELPERS: Final = """
 static double least(double a, double b) { return b < a ? b : a; }
@@ -55,14 +28,14 @@ static double square(double x) { return x * x; }
 _NAMES: Final = {"abs": "fabs", "min": "least", "max": "greatest", "int": "(long)"}
 
 
-def c_text(functions: Sequence[Function], active: Collection[str]) -> str:
+def c_text(functions: Sequence[tree.Function], active: Collection[str]) -> str:
     """The program in C; ``active`` are parameters of the last function."""
     *others, main = functions
     texts = [_C(each).function() for each in others]
     return HELPERS + "\n" + "\n".join([*texts, _Main(main, active).function()])
 
 
-def plain_text(functions: Sequence[Function], active: Collection[str], shapes: Sequence[tuple[int, ...]]) -> str:
+def plain_text(functions: Sequence[tree.Function], active: Collection[str], shapes: Sequence[tuple[int, ...]]) -> str:
     """The program as C without any other tool; ``loss`` is visible from outside."""
     rows = ", ".join("{" + ", ".join(map(str, shape or (1,))) + "}" for shape in shapes)
     text = c_text(functions, active).replace("static void loss(", "void loss(")
@@ -74,7 +47,7 @@ class _C(Printer):
 
     conjunction = "&&"
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: tree.Function) -> None:
         self._function = function
         self._lines: list[str] = []
         self._depth = 1
@@ -84,9 +57,9 @@ class _C(Printer):
         self._pending: list[str] = []  # lines that allocate, to stand before the statement that is printed
         self._made = 0
         last = function.body[-1]
-        value = last.value if isinstance(last, Return) else None
+        value = last.value if isinstance(last, tree.Return) else None
         # a local array that is made in place of the result
-        self._returned = value.name if isinstance(value, Var) and value.rank else None
+        self._returned = value.name if isinstance(value, tree.Var) and value.rank else None
         for each in function.parameters:
             self._shapes[each.name] = tuple(f"{each.name}_{axis}" for axis in range(each.rank))
 
@@ -98,7 +71,7 @@ class _C(Printer):
             self.statement(each)
             self._lines[start:start] = self._pending
             self._pending = []
-        if not isinstance(body[-1], Return):
+        if not isinstance(body[-1], tree.Return):
             self._free()
         text = "\n".join(self._lines)
         return f"static {self.head()} {{\n{text}\n}}\n"
@@ -125,26 +98,26 @@ class _C(Printer):
             value = "value_of_it"
         self.line(f"return {value};")
 
-    def _pointer_to(self, array: Var) -> str:
+    def _pointer_to(self, array: tree.Var) -> str:
         return f"{'' if array.name in self._function.written else 'const '}{array.type} *"
 
     def _free(self) -> None:
         for name in self._allocated:
             self.line(f"free({name});")
 
-    def _declare(self, body: tuple[Statement, ...]) -> None:
+    def _declare(self, body: tuple[tree.Statement, ...]) -> None:
         known = {each.name for each in self._function.parameters}
         constant = {each.name for each in self._function.parameters} - self._function.written
         names: dict[str, list[str]] = {"double": [], "long": []}
-        for each in statements(body):
-            if not isinstance(each, Assign) or not isinstance(each.target, Var) or each.target.name in known:
+        for each in tree.statements(body):
+            if not isinstance(each, tree.Assign) or not isinstance(each.target, tree.Var) or each.target.name in known:
                 continue
             target = each.target
             known.add(target.name)
             if target.rank == 0:
                 names[target.type].append(target.name)
-            elif is_view(each.value):
-                is_constant = base_of(each.value).name in constant
+            elif tree.is_view(each.value):
+                is_constant = tree.base_of(each.value).name in constant
                 constant |= {target.name} if is_constant else set()
                 self.line(f"{'const ' if is_constant else ''}{target.type} *{target.name};")
         for type_of, found in names.items():
@@ -154,34 +127,34 @@ class _C(Printer):
     def line(self, text: str) -> None:
         self._lines.append("    " * self._depth + text)
 
-    def statement(self, statement: Statement) -> None:
+    def statement(self, statement: tree.Statement) -> None:
         match statement:
-            case Assign():
+            case tree.Assign():
                 self._assign(statement)
-            case Evaluate():
+            case tree.Evaluate():
                 self.line(f"{self.text(statement.call)};")
-            case Rotate():
+            case tree.Rotate():
                 self._rotate(statement.arrays)
-            case Unpack():
+            case tree.Unpack():
                 pairs = zip(statement.sizes, self._shapes[statement.array.name], strict=True)
                 self.line(f"const long {', '.join(f'{size.name} = {length}' for size, length in pairs)};")
-            case For():
+            case tree.For():
                 name, up = statement.variable.name, statement.step > 0
                 bounds = (
                     f"{name} = {self.text(statement.start)}; {name} {'<' if up else '>'} {self.text(statement.stop)}"
                 )
                 step = f"{name}{'++' if up else '--'}" if abs(statement.step) == 1 else f"{name} += {statement.step}"
                 self._block(f"for (long {bounds}; {step}) {{", statement.body)
-            case If():
+            case tree.If():
                 condition = self.text(statement.condition)
                 self._block(f"if ({condition}) {{", statement.yes)
                 if statement.no:
                     self._lines.pop()
                     self._block("} else {", statement.no)
-            case Return():
+            case tree.Return():
                 self._return(statement.value)
 
-    def _block(self, head: str, body: Sequence[Statement]) -> None:
+    def _block(self, head: str, body: Sequence[tree.Statement]) -> None:
         self.line(head)
         self._depth += 1
         for each in body:
@@ -189,46 +162,46 @@ class _C(Printer):
         self._depth -= 1
         self.line("}")
 
-    def _rotate(self, arrays: Sequence[Var]) -> None:
+    def _rotate(self, arrays: Sequence[tree.Var]) -> None:
         names = [each.name for each in arrays]
         moves = " ".join(f"{a} = {b};" for a, b in zip(names, [*names[1:], "first"], strict=True))
         self.line(f"{{ double *first = {names[0]}; {moves} }}")
 
-    def _return(self, value: Expr) -> None:
+    def _return(self, value: tree.Expr) -> None:
         if value.rank:
-            if not (isinstance(value, Var) and value.name == self._returned):
+            if not (isinstance(value, tree.Var) and value.name == self._returned):
                 self._fill("result", value)
             self._free()
         else:
             self.give(self.text(self._hoisted(value)))
 
-    def _assign(self, statement: Assign) -> None:
+    def _assign(self, statement: tree.Assign) -> None:
         target, value = statement.target, statement.value
         if target.rank == 0:
             value = self._hoisted(value)
             self.line(f"{self.text(target)} {statement.operator}= {self.text(value)};")
-        elif is_view(value) and isinstance(target, Var):
+        elif tree.is_view(value) and isinstance(target, tree.Var):
             self._shapes[target.name] = self._shape(value)
             self.line(f"{target.name} = {self._pointer(value)};")
-        elif isinstance(target, Var):
+        elif isinstance(target, tree.Var):
             if target.name not in self._shapes:
                 self._allocate(target.name, self._shape(value))
             self._fill(target.name, value, statement.operator)
         else:
             self._fill(self._pointer(target), value, statement.operator)
 
-    def _fill(self, pointer: str, value: Expr, operator: str = "") -> None:
+    def _fill(self, pointer: str, value: tree.Expr, operator: str = "") -> None:
         """Fills an array with what a value is, element by element."""
         match value:
-            case New():
+            case tree.New():
                 if value.is_zero:
                     self._loop(value, f"{pointer}[at] = 0.0;")
-            case Elements():
+            case tree.Elements():
                 elements = [self.text(self._hoisted(each)) for each in value.elements]
                 computed = ", ".join(f"e{number} = {text}" for number, text in enumerate(elements))
                 stores = " ".join(f"{pointer}[{number}] {operator}= e{number};" for number in range(len(elements)))
                 self.line(f"{{ const double {computed}; {stores} }}")
-            case Call() if not operator and not self._reads(value, pointer):
+            case tree.Call() if not operator and not self._reads(value, pointer):
                 self.line(f"{self._call(value, pointer)};")
             case _:
                 bracketed = f"({pointer})" if " " in pointer else pointer
@@ -240,13 +213,13 @@ class _C(Printer):
                 self._loop(shape, f"{bracketed}[at] {operator}= {text};")
 
     @staticmethod
-    def _reads(call: Call, pointer: str) -> bool:
-        return any(isinstance(each, Var) and each.name == pointer for each in call.walk())
+    def _reads(call: tree.Call, pointer: str) -> bool:
+        return any(isinstance(each, tree.Var) and each.name == pointer for each in call.walk())
 
-    def _loop(self, value: Expr, text: str) -> None:
+    def _loop(self, value: tree.Expr, text: str) -> None:
         self.line(f"for (long at = 0; at < {self._length(self._shape(value))}; at++) {text}")
 
-    def _by_element(self, value: Expr) -> str:
+    def _by_element(self, value: tree.Expr) -> str:
         self._element = "at"
         text = self.text(value)
         self._element = None
@@ -264,41 +237,41 @@ class _C(Printer):
         self._made += 1
         return f"{stem}{self._made}"
 
-    def _hoisted(self, value: Expr) -> Expr:
+    def _hoisted(self, value: tree.Expr) -> tree.Expr:
         """The value with sums, and calls that return arrays, in variables that are computed before."""
         match value:
-            case Sum():
+            case tree.Sum():
                 name = self._new_name("sum")
                 array = self._hoisted(value.array)
                 self.line(f"double {name} = 0.0;")
                 self._loop(array, f"{name} += {self._by_element(array)};")
-                return Var(name)
-            case Call() if value.rank:
+                return tree.Var(name)
+            case tree.Call() if value.rank:
                 return self._temporary(value)
-            case Elements() if self._element is None:
+            case tree.Elements() if self._element is None:
                 return self._temporary(value)
-            case Binary():
-                return Binary(value.operator, self._hoisted(value.left), self._hoisted(value.right))
-            case Library():
-                return Library(value.name, tuple(map(self._hoisted, value.arguments)))
-            case Call():
-                return Call(value.function, tuple(map(self._hoisted_argument, value.arguments)))
+            case tree.Binary():
+                return tree.Binary(value.operator, self._hoisted(value.left), self._hoisted(value.right))
+            case tree.Library():
+                return tree.Library(value.name, tuple(map(self._hoisted, value.arguments)))
+            case tree.Call():
+                return tree.Call(value.function, tuple(map(self._hoisted_argument, value.arguments)))
             case _:
                 return value
 
-    def _hoisted_argument(self, value: Expr) -> Expr:
-        if value.rank and not isinstance(value, Var) and not is_view(value):
+    def _hoisted_argument(self, value: tree.Expr) -> tree.Expr:
+        if value.rank and not isinstance(value, tree.Var) and not tree.is_view(value):
             return self._temporary(value)
         return self._hoisted(value)
 
-    def _temporary(self, value: Expr) -> Var:
+    def _temporary(self, value: tree.Expr) -> tree.Var:
         """An array of its own with the value."""
         name = self._new_name("temporary")
         self._allocate(name, self._shape(value))
         self._fill(name, value)
-        return Var(name, value.rank)
+        return tree.Var(name, value.rank)
 
-    def _call(self, call: Call, out: str | None = None) -> str:
+    def _call(self, call: tree.Call, out: str | None = None) -> str:
         arguments = []
         for argument in call.arguments:
             value = self._hoisted_argument(argument)
@@ -308,48 +281,48 @@ class _C(Printer):
                 arguments.append(self.text(value))
         return f"{call.function.name}({', '.join([*arguments, *([out] if out else [])])})"
 
-    def _shape(self, value: Expr) -> tuple[str, ...]:
+    def _shape(self, value: tree.Expr) -> tuple[str, ...]:
         """Lengths of the axes, as text of numbers that the function knows."""
         match value:
-            case Var():
+            case tree.Var():
                 return self._shapes[value.name]
-            case At():
+            case tree.At():
                 return self._shape(value.array)[len(value.indices) :]
-            case Part():
+            case tree.Part():
                 start, stop = self.text(value.start), self.text(value.stop, 4)
                 return stop if start == "0" else f"{stop} - {start}", *self._shape(value.array)[1:]
-            case New():
+            case tree.New():
                 return tuple(self.text(size, ATOM) for size in value.shape)
-            case Elements():
+            case tree.Elements():
                 return (str(len(value.elements)),)
-            case Call():
+            case tree.Call():
                 return tuple(self._size_of_result(size, value) for size in value.function.shape)
-            case Copy():
+            case tree.Copy():
                 return self._shape(value.array)
             case _:
                 return next(self._shape(each) for each in value.children if each.rank)
 
-    def _size_of_result(self, size: Expr, call: Call) -> str:
-        if isinstance(size, Num):
+    def _size_of_result(self, size: tree.Expr, call: tree.Call) -> str:
+        if isinstance(size, tree.Num):
             return self.text(size)
         names = [each.name for each in call.function.parameters]
-        if isinstance(size, Size):
-            return self._shape(call.arguments[names.index(base_of(size.array).name)])[size.axis]
-        assert isinstance(size, Var)
+        if isinstance(size, tree.Size):
+            return self._shape(call.arguments[names.index(tree.base_of(size.array).name)])[size.axis]
+        assert isinstance(size, tree.Var)
         return self.text(call.arguments[names.index(size.name)], ATOM)
 
     @staticmethod
     def _length(shape: tuple[str, ...]) -> str:
         return " * ".join(f"({each})" if " " in each and len(shape) > 1 else each for each in shape)
 
-    def _pointer(self, array: Expr) -> str:
+    def _pointer(self, array: tree.Expr) -> str:
         """Address of an array's first element."""
         match array:
-            case Var():
+            case tree.Var():
                 return array.name
-            case At():
+            case tree.At():
                 return f"{self._pointer(array.array)} + {self._offset(array)}"
-            case Part():
+            case tree.Part():
                 offset = " * ".join([self.text(array.start, 4), *self._shape(array.array)[1:]])
                 return (
                     self._pointer(array.array) if offset.startswith("0") else f"{self._pointer(array.array)} + {offset}"
@@ -357,7 +330,7 @@ class _C(Printer):
             case _:
                 raise TypeError(array)
 
-    def _offset(self, element: At) -> str:
+    def _offset(self, element: tree.At) -> str:
         """Distance of an element from the array's first."""
         shape = self._shape(element.array)
         terms = []
@@ -368,51 +341,51 @@ class _C(Printer):
             terms.append(" * ".join([place, *inner]))
         return " + ".join(terms)
 
-    def remainder(self, value: Binary) -> tuple[str, int]:
+    def remainder(self, value: tree.Binary) -> tuple[str, int]:
         return f"around({self.text(value.left)}, {self.text(value.right)})", ATOM
 
-    def selection(self, value: Select) -> str:
+    def selection(self, value: tree.Select) -> str:
         return f"{self.text(value.condition, 1)} ? {self.text(value.yes, 1)} : {self.text(value.no)}"
 
-    def library(self, value: Library) -> tuple[str, int]:
+    def library(self, value: tree.Library) -> tuple[str, int]:
         name = _NAMES.get(value.name, value.name)
         return f"{name}({', '.join(map(self.text, value.arguments))})", ATOM
 
-    def atom(self, value: Expr) -> str:
+    def atom(self, value: tree.Expr) -> str:
         match value:
-            case Var():
+            case tree.Var():
                 return f"{value.name}[{self._element}]" if value.rank else value.name
-            case At() if value.rank:
+            case tree.At() if value.rank:
                 return f"({self._pointer(value)})[{self._element}]"
-            case At():
+            case tree.At():
                 return (
                     f"{self._pointer(value.array)}[{self._offset(value)}]"
                     if self._is_simple(value)
                     else self._far(value)
                 )
-            case Part():
+            case tree.Part():
                 return f"({self._pointer(value)})[{self._element}]"
-            case Size(array):
+            case tree.Size(array):
                 return self._shape(array)[value.axis]
-            case Call():
+            case tree.Call():
                 return self._call(value)
-            case Copy():
+            case tree.Copy():
                 return self.atom(value.array)
             case _:
                 raise TypeError(value)
 
     @staticmethod
-    def _is_simple(value: At) -> bool:
-        return isinstance(value.array, Var)
+    def _is_simple(value: tree.At) -> bool:
+        return isinstance(value.array, tree.Var)
 
-    def _far(self, value: At) -> str:
+    def _far(self, value: tree.At) -> str:
         return f"({self._pointer(value.array)})[{self._offset(value)}]"
 
 
 class _Main(_C):
     """Prints the function that is differentiated."""
 
-    def __init__(self, function: Function, active: Collection[str]) -> None:
+    def __init__(self, function: tree.Function, active: Collection[str]) -> None:
         super().__init__(function)
         self._active = active
         self._lines = list(self._opening())
