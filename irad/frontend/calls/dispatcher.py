@@ -18,11 +18,10 @@ from numba.core.dispatcher import Dispatcher, OmittedArg
 from irad.compiling import collection_paused, step
 from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
 from irad.frontend.calls.definition import Definition, DerivativeCall
-from irad.frontend.calls.raising import leaving
+from irad.frontend.calls.raising import end_tracebacks_at_the_call, leaving
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.task import Returns, Role, Task
 from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untypable, untypable_besides
-from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
 from irad.frontend.numba.boxing import compiler_boxing, with_numpy_numbers
@@ -446,7 +445,7 @@ class _InnerDerivative(internals.Entryless, DerivativeDispatcher):
 
 
 without_source(DerivativeDispatcher.__call__, "derivative")
-numba_traceback.shorten()
+end_tracebacks_at_the_call()
 
 
 def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:
@@ -503,7 +502,7 @@ def speculating(
     plain: Definition,
     certain: Definition,
     repeats: Callable[[tuple[Any, ...]], bool],
-    looked_at: Part | None,
+    searched: Part | None,
     into: int | None = None,
     is_made: Part | None = None,
 ) -> Definition:
@@ -514,7 +513,7 @@ def speculating(
         plain: the call whose zeros are not strong.
         certain: the call whose zeros are; it takes the place of that where a call cannot be repeated.
         repeats: whether the former does the same in another run for arguments of some types, and changes nothing.
-        looked_at: the part of the result that holds derivatives; None: there is none.
+        searched: the part of the result that holds derivatives, and may be NaN; None: there is none.
         into: the position of the argument that takes a derivative.
         is_made: the part of the result that says whether there is a derivative at all; None: there always is.
     """
@@ -522,7 +521,7 @@ def speculating(
     def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
         from irad.frontend.calls.nan_checks import speculative_call  # the engine: code from disk does without
 
-        return speculative_call(given, plain, certain, repeats, looked_at, into, is_made)
+        return speculative_call(given, plain, certain, repeats, searched, into, is_made)
 
     return Definition(names, define, certain.meaning)
 

@@ -34,7 +34,7 @@ def speculative_call(
     plain: Definition,
     certain: Definition,
     repeats: Callable[[tuple[Any, ...]], bool],
-    looked_at: Callable[..., tuple[Any, Any]] | None,
+    searched: Callable[..., tuple[Any, Any]] | None,
     into: int | None,
     is_made: Callable[..., tuple[Any, Any]] | None,
 ) -> tuple[Any, Callable[..., Any]]:
@@ -63,7 +63,7 @@ def speculative_call(
         def lower_checked(emit: Emit, called: Any, values: Sequence[Value]) -> Any:
             context, builder, result = emit.context, emit.builder, lower(emit, called, values)
             held = result, called.return_type, builder
-            parts = [] if looked_at is None else [looked_at(held)]
+            parts = [] if searched is None else [searched(held)]
             parts += [] if into is None else [(values[into], called.args[into])]
             found = any_of(builder, [bit for part in parts for bit in _nans(emit, *part)])
             if is_made is not None:

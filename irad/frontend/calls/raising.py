@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from irad.errors import InternalError, IradError, SourceLocation, without_source
 from irad.frontend.numba.messages import REFUSALS
+from irad.frontend.numba.patches import replace_for_good
 from irad.options import errors_show_llvm
 
 _P = ParamSpec("_P")
@@ -26,6 +27,26 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise leaving(error)  # noqa: B904
 
     return without_source(call, function.__name__)
+
+
+def end_tracebacks_at_the_call() -> None:
+    """Ends tracebacks of irad's errors at the call of the user's function that asks for a derivative.
+
+    Numba does so with its own errors. Of others it keeps the frames of its compiler and of irad, some fifty.
+    """
+    replace_for_good("Dispatcher._compile_for_args", _leaving_at_the_call)
+
+
+def _leaving_at_the_call(original: Callable[..., object]) -> Callable[..., object]:
+    @functools.wraps(original)
+    def compile_for_args(self: Any, *args: object, **kwargs: object) -> object:
+        try:
+            return original(self, *args, **kwargs)
+        except IradError as error:
+            __tracebackhide__ = True  # says IPython and pytest
+            raise leaving(error)  # noqa: B904
+
+    return without_source(compile_for_args, "compile")
 
 
 def leaving(error: IradError) -> IradError:

@@ -376,7 +376,7 @@ FOR_GOOD: Final = (
         (
             _DISPATCHER,
             "Dispatcher._compile_for_args",
-            "irad.frontend.diagnosis.numba_traceback:shorten",
+            "irad.frontend.calls.raising:end_tracebacks_at_the_call",
             "tracebacks of irad's errors end at the user's call, as those of Numba's do",
         ),
     ),
