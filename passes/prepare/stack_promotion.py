@@ -10,7 +10,7 @@ Method  the pointers into an array are all known, and no memory holds one (`loca
         into which they are copied; and one that the copies wait in, since phis of a block choose at the same time.
 Why     an array in memory has a shadow, what is overwritten in it goes on the tape, and each element keeps its
         instructions in order. A value costs what a scalar of the program costs.
-Limit   where the place of an element is not known after unrolling (`known_places`), the array stays in memory: as a
+Limit   where the place of an element is not known after unrolling (`Unrolling`), the array stays in memory: as a
         variable if it is not read too often, and does not change hands; else as it was.
 
     %m = call ptr @allocate(i64 24, i32 32)                       %m = alloca [24 x i8], align 64       (in the entry)
