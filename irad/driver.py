@@ -149,6 +149,7 @@ def derive(
             raise
         program = generated.program
         user = SourceMap(module, request.host.library, program.launches)
+        # Places are read off before `finish`, which gives the instructions of the reverse sweep other lines.
         table, places = _places(program, user) if request.watches else (None, ())
         is_recursive = _has_recursion([each for made in generated.pairs for each in made.pair.functions.values()])
         tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()

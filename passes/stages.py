@@ -119,6 +119,7 @@ def is_reversed_lane(unit: Unit) -> bool:
 def is_reversed_kernel(unit: Unit) -> bool:
     """True if a function is a kernel whose reverse is asked for: its arguments are the same in all threads."""
     host = unit.program.request.host
+    # Inside a kernel, threads call a device function with different arguments: the owner of an element is not known.
     return host.is_shared and not host.is_inside and is_reverse(unit) and not unit.everything
 
 

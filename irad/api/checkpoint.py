@@ -221,6 +221,7 @@ def _names(f: CPUDispatcher) -> list[str]:
 def _checkpointed(f: CPUDispatcher) -> CPUDispatcher:
     names = _names(f)
     given = [f"x{i}" for i in range(len(names))]
+    # Before the call: the second run has to find the same arguments, and draw the same random numbers.
     sweep = (
         f"    values = ({''.join(f'{each}.value, ' for each in given)})\n"
         "    tape = saved(config, f, values, 0), random_state(f, values)\n"

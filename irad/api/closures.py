@@ -54,6 +54,7 @@ class ClosureType(types.Callable):
 
     def __init__(self, what: str, apply: Any, kept: Any) -> None:
         self.apply, self.kept = apply, kept
+        # Numba compares types by their names; functions of one name make different closures.
         super().__init__(name=f"{what} of {apply.py_func.__name__} ({id(apply)}, {kept})")
 
     def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:

@@ -155,6 +155,7 @@ class Structs:
         for name, each in zip(names, type_.types, strict=True):
             yield f"{self.name_of(each)} {identifier(name)}"
         if not type_.types:
+            # C has no empty structs.
             yield "char unused"
 
     def text(self) -> str:

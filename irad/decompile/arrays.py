@@ -272,6 +272,7 @@ def indices_at(array: Array, offset: Polynomial) -> tuple[Polynomial, ...] | Non
 
 def _weight(stride: Polynomial) -> int:
     (monomial, factor), *_ = stride.terms.items()
+    # The strides of outer axes are products of more lengths, whatever the factors are.
     return len(monomial) * 1_000_000 + factor
 
 

@@ -179,6 +179,7 @@ class CompiledOp(Op):
 
     def __init__(self, flat: _Flat, stated: Callable[[Sequence[Any]], list[Any]] | None = None) -> None:
         self.flat, self._stated, self.number = flat, stated, flat.number
+        # Where an operation has no such method, PyTensor runs it to know the shapes.
         if flat.origin == "pullback" or self._stated is not None or all(not each.axes for each in flat.outputs):
             self.infer_shape = self._infer_shape
 

@@ -141,6 +141,7 @@ def _request(
     first = 1 + len(kinds)
     return Request(
         entry=ENTRY,
+        # In front the place of a result, which kernels do not have; at the end the size of dynamic shared memory.
         kinds=(ParameterKind.CONST, *kinds, *beside, ParameterKind.CONST),
         memory=(None, *memory, *shared, None),
         host=KERNEL,

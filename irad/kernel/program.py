@@ -204,6 +204,7 @@ def _become_entry(module: Module, function: Function, shared: list[SharedArray])
     for call in _calls_of(function, DYNAMIC_SIZE):
         replace_uses(call, dynamic)
         call.erase()
+    # The first parameter of an entry is the place of its result (`HostConvention.result`).
     function.params = [Parameter(types.PTR, "unused", attributes=(_APART,)), *function.params, dynamic]
     function.function_type = types.function_type(types.I32, [param.type for param in function.params])
     for inst in list(function.instructions()):

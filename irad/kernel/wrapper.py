@@ -145,6 +145,7 @@ class _Wrapper:
     def emit(self) -> None:
         arrays = [self.array(each) for each in self.program.shared]
         twins = [[self.shadow(each, lane) for each in self.program.shared] for lane in range(self.mode.width)]
+        # A thread may add to elements of a shadow that another one clears.
         if any(twin is not None for lane in twins for twin in lane):
             self.wait()
         frame, tape = self.frame(), self.tape()
@@ -159,6 +160,7 @@ class _Wrapper:
             status = self.build.call(self.module.functions[symbols[AUGMENTED]], [frame, tape, *given])
             self.report(tape)
             self.leave_if(self.build.icmp("ne", status, const_int(I32, 0)))
+            # Threads that leave at different barriers would otherwise meet threads that are still in the other sweep.
             if self.program.leaves_apart:
                 for each in (AUGMENTED, REVERSE):
                     meet_anywhere(self.module.functions[symbols[each]])
@@ -209,6 +211,7 @@ class _Wrapper:
         made = GlobalVariable(
             SPACE, name, value_type=array.type, prefix=(*words, "addrspace(3)"), suffix=(array.align,)
         )
+        # Shared memory has no initial values: LLVM accepts no other initialiser here.
         made.initializer = None if array.is_dynamic else Undef(array.type)
         self.module.globals[name] = made
         return made
@@ -320,6 +323,7 @@ class _Wrapper:
         build = self.build
         number = build.add(build.mul(block, threads), thread)
         slice_ = self.trailing["slice"]
+        # The slices of a warp are interleaved word by word: what its threads save together is adjacent in memory.
         warp = build.and_(number, const_int(I64, -WARP))
         lane = build.shl(build.and_(number, const_int(I64, WARP - 1)), const_int(I64, 3))
         start = build.byte_offset(build.byte_offset(self.trailing["tape"], build.mul(warp, slice_)), lane)

@@ -51,6 +51,7 @@ def share(derivative: Module, original: Module, wrapper: str, primal: Function) 
             found_function = original.functions.get(name)
             if found_function is not None and not found_function.is_declaration:
                 shared.add(name)
+        # A function whose address is used must be one and the same: pointers to it are compared and looked up.
         elif name in original.functions and not original.functions[name].is_declaration and function in taken:
             _declare_function(function, original.functions[name])
             shared.add(name)
@@ -142,6 +143,7 @@ def _show(original: Module, shared: Collection[str]) -> dict[str, str]:
 
 def _hide(module: llvm.ModuleRef, was: dict[str, str], wrappers: Collection[str]) -> None:
     for name in wrappers:
+        # Not before linking, which resolves the calls of the original by these names.
         module.get_function(name).linkage = "internal"
     for value in (*module.functions, *module.global_variables):
         if value.name in was:

@@ -182,6 +182,7 @@ class ShadowVisitor(RuleContext):
                 self.visit_call(inst)
             case Ret():
                 self.visit_return(inst)
+            # Made before all others by `shadow_phis`: in loops they are used before the instructions are visited.
             case Phi():
                 pass
             case _ if isinstance(inst.type, PointerType) and unit.activity.has_shadow(inst):

@@ -300,6 +300,7 @@ def _computed(value: Binary | Cast, places: Sequence[Position]) -> Position:
             found = a.times(b)
         case "shl" if b.exact is not None and 0 <= b.exact < _WORD:
             found = a.times(Position(1 << b.exact, 0))
+        # A multiple of the lowest bit that the mask lets through.
         case "and" if b.exact:
             return Position(0, b.exact & -b.exact)
         case "srem" | "urem" if b.exact:

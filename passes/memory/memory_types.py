@@ -191,6 +191,7 @@ def find_memory_types(
     for inst in function.instructions():
         collector.visit(inst)
     collector.find_records()
+    # Before facts spread from copy to copy: these layouts come from the own accesses of variables.
     elements = collector.elements()
     collector.spread()
     collector.spread_elements(elements)

@@ -171,6 +171,7 @@ def _slots_of(kernel: Function, arrays: tuple[LoopArray, ...]) -> list[Slot] | N
             if offset is None or load.type is not wanted or load.volatile:
                 return None
             found[Slot(vector, offset)] = None
+    # The number of chunks: it has a parameter of its own, in front of these (`CHUNKS`).
     found.pop(Slot(_DIMS, 0), None)
     first, second, *rest = found
     return [first, second, *sorted(rest, key=lambda slot: (slot.vector, slot.offset))]
@@ -244,6 +245,7 @@ def _replace_launch(call: CallSite, loop: ParallelLoop) -> None:
         for slot in loop.slots
         for address in [build.byte_offset(vectors[slot.vector], slot.offset) if slot.offset else vectors[slot.vector]]
     ]
+    # Lane 0 of a loop function that nobody splits up does the whole work.
     build.call(loop.function, [const_int(types.I64, 0), threads, chunks, *given])
     call.erase()
 

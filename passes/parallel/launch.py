@@ -204,6 +204,7 @@ class _Record:
         """Stores the arena, the first index of the lane's first chunk, and the parameters."""
         build.store(arena, record, align=8)
         none = build.icmp("eq", values[CHUNKS], const_int(types.I64, 0))
+        # Without chunks the schedule is empty, and must not be read.
         source = build.select(none, record, values[SCHEDULE])
         build.store(build.load(types.I64, source, align=8), build.byte_offset(record, _FIRST), align=8)
         for index, value in enumerate(values):

@@ -60,6 +60,7 @@ def _name_parameters(sweep: Sweep) -> None:
         rest = rest[len(sweep.lanes) :]
     for index, out in zip(_active_parameters(sweep.augmented.unit) * len(sweep.lanes), rest, strict=True):
         out.name = f"{sweep.augmented.unit.function.params[index].name}.cotangent"
+        # Callers pass a place of its own for each cotangent.
         out.attributes = ("noalias",)
 
 

@@ -48,6 +48,7 @@ class Strides:
         self.written = frozenset(inst.operands[1] for inst in insts if isinstance(inst, ir.Store))
         shadows = (inst for inst in insts if isinstance(inst, ir.Store) and not isinstance(inst.operands[1], ir.Alloca))
         kinds = [self.sweep.scopes.kind_of(inst.metadata) for inst in shadows]
+        # A store without a scope may go anywhere.
         keeps_primal = all(kind is not None and kind[0] != "primal" for kind in kinds)
         self.unchanged = frozenset(("tape", "primal") if keeps_primal else ("tape",))
 
@@ -92,6 +93,7 @@ class Strides:
                 usual = if_false if test.predicate == "eq" else if_true
             case _:
                 return None
+        # With a step of one the two numbers are equal in at most one iteration; their distance says in which.
         if not self.allows_exceptions or a.type is not I64 or steps not in ({0, 1}, {0, -1}):
             return None
         stride = self.of(usual)

@@ -158,6 +158,7 @@ class Separation:
         marks = {
             atom for form in (read, written) for term in form.offset for atom in term if isinstance(atom, Dimension)
         }
+        # An array chosen between the two accesses, or its extents, may be another one.
         if not all(map(at.is_shared, (read.root, *marks))):
             return False
         difference = added(at.of(written.offset, "store"), scaled(at.of(read.offset, "load"), -1))
@@ -241,6 +242,7 @@ class _Instances:
             wrong = [found for term, coefficient in number.items() if coefficient < 0 and (found := _count(term))]
             if not wrong:
                 return False
+            # The innermost first: in triangular nests its last count is a polynomial of the counts around it.
             count, loop = max(wrong, key=lambda each: each[1].depth)
             last = self._last(count, loop)
             if last is None:

@@ -120,6 +120,7 @@ class _Forward(SparseCall):
         written, width, aux = self.restored(), self.width, ", irad_aux" * self.task.has_aux
         dtype, size = f"irad_np.{self._output.dtype}", "irad_found[0].size" if self._output.is_array else "1"
         tangents = "".join(f"(irad_tangents[{lane}], ), " for lane in range(width))
+        # Each run begins with the arrays as they were, for the function overwrites them.
         yield from (f"irad_copy{i} = {at}.copy()" for i, at in enumerate(written))
         yield f"irad_tangents = ({f'irad_shadow_like({self._array}), ' * width})"
         yield f"irad_products = irad_np.zeros((0, 0), {dtype})"

@@ -207,6 +207,7 @@ def _checked_typed(found, before, now):  # type: ignore[no-untyped-def]
 @njit
 def _check(before, now):  # type: ignore[no-untyped-def]
     for index in np.ndindex(now.shape):
+        # A NaN that is still there is not a change.
         if before[index] != now[index] and (before[index] == before[index] or now[index] == now[index]):
             raise SignatureError(_PROBLEM, _REMEDY, _REASON)
 

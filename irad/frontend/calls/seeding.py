@@ -287,6 +287,7 @@ def add_seed(
         return
     if leaf.kind is LeafKind.RECORD:
         data = builder.load(place)
+        # Null where the returned memory has no shadow: it does not depend on anything active.
         with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
             _add_floats(builder, leaf.type, data, part)
         return
@@ -322,6 +323,7 @@ def _add_floats(builder: IRBuilder, element: Any, place: Value, item: Any) -> No
     for offset, float_type in layouts.floats_of_element(element):
         pointer = float_type.as_pointer()
         to, other = (builder.bitcast(builder.gep(base, [INTP(offset)]), pointer) for base in (target, source))
+        # The fields of a packed record need not be aligned.
         total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))
         builder.store(total, to, align=1)
 

@@ -241,6 +241,7 @@ class Sweeps:
                 with self.builder.if_then(lacks_value):
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.exhausted))
+                # A status of irad's own: the sweep ran out of memory for its tape, or out of stack.
                 with self.builder.if_then(is_memory):
                     failure.raise_it(self.emit, self.watched.when_full if self.watched else None)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.no_derivative))):

@@ -228,6 +228,7 @@ def _helper_called(func_ir: ir.FunctionIR, arguments: tuple[Type, ...], call: ir
         return None
     if isinstance(called, FunctionType):
         called = jitable(called)
+    # Not of a subclass: derivatives are such dispatchers, with code that no compilation of their Python function makes.
     if type(called) is not CPUDispatcher:
         return None
     for variable in (*call.args, *(each for _, each in call.kws)):

@@ -150,6 +150,7 @@ def compile_both(adapter: RulePairAdapter) -> tuple[tuple[CompileResult, Compile
     They have no machine code: a derivative links them, and sets the environments that their libraries name.
     """
     forward, backward = (rule_dispatcher(f(adapter), is_part=True) for f in (_augmented, _reverse))
+    # First: what it returns decides the types in the frame, which the reverse reads.
     augmented = compile_part(adapter.rule, "augmented_primal", forward, _augmented_types(adapter))
     reverse = compile_part(
         adapter.rule, "reverse", backward, (types.voidptr,) * (1 + adapter.width * len(adapter.float_types))

@@ -74,6 +74,7 @@ def lock_of(entry: Path) -> EntryLock | None:
         longer than `irad.options.cache_patience`.
     """
     path = entry.with_name(entry.name + SUFFIX)
+    # Who holds a lock does not wait for another one: two processes might wait for each other.
     deadline, pause = time.monotonic() + (0.0 if _held else cache_patience()), _SHORTEST_PAUSE
     with contextlib.ExitStack() as waiting:
         while not os.path.exists(entry):
@@ -100,6 +101,7 @@ def _taken(path: Path, entry: Path) -> EntryLock | None:
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
+        # Written to by a holder that could not store what it compiled: each process compiles for itself.
         if os.fstat(file).st_size:
             return None
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -94,6 +94,7 @@ def write(path: Path, content: bytes) -> bool:
     try:
         with temporary.open("xb") as file:
             file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+        # In one step: a reader finds the whole file or none.
         temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

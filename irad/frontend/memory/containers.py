@@ -42,6 +42,7 @@ class Reader:
         status = self._emit.call("numba_dict_iter_next", _STATUS, [iterator, key, value])
         build.cbranch(build.icmp_signed("==", status, _STATUS(0)), body, end)
         build.position_at_end(body)
+        # The iterator has moved on: it holds the number of the entry to be read next.
         number = build.sub(self._emit.load_word(iterator, _ITERATOR_NEXT), INTP(1))
         yield number, build.load(key), build.load(value)
         build.branch(head)
@@ -56,6 +57,7 @@ class Reader:
         """The address of the value of an entry of a dictionary."""
         build = self._builder
         iterator, key, value = self._iterator(pointer)
+        # Numba's C functions find entries by key or by iterating, not by number: so an iterator is put in front of it.
         build.store(number, build.bitcast(self._emit.at(iterator, _ITERATOR_NEXT), INTP.as_pointer()))
         self._emit.call("numba_dict_iter_next", _STATUS, [iterator, key, value])
         return build.load(value)
@@ -105,6 +107,7 @@ class Maker:
             self._fail()
         made.size = count
         with cgutils.for_range(build, count, intp=INTP) as loop:
+            # The list takes over the reference, and its new memory holds no old item whose reference could be dropped.
             made.setitem(loop.index, item(loop.index), incref=False, decref_old_value=False)
         return made.value
 
@@ -113,6 +116,7 @@ class Maker:
         context, build = self._context, self._builder
         layout = class_type.get_data_type()
         clean = imp_dtor(context, build.module, class_type)
+        # Unchecked: Numba's check would raise at once, and leak the references that the call holds.
         meminfo = context.nrt.meminfo_alloc_dtor_unchecked(build, INTP(size_of_element(layout)), clean)
         with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
             self._fail()

@@ -56,6 +56,7 @@ class ObjectShadows:
 
     def survey(self, allocate: Callable[[Any], Any]) -> None:
         """Emits the walks that find all regions; ``allocate`` makes zeroed memory that this call holds: a meminfo."""
+        # The first walk only counts, and gives the size of the table that the second one fills.
         self._walk()
         self.regions.open(allocate)
         self._found = self._walk()
@@ -74,6 +75,7 @@ class ObjectShadows:
     def place(self, *, joined: bool) -> Value:
         """Emits how the shadows are laid out, as `Regions.place` does; returns a bit: whether owners are mixed."""
         found = self.regions.place(joined=joined)
+        # The lowest bit says whether owners are mixed; sizes are even.
         self._size = self._builder.and_(found, INTP(-2))
         return self._builder.trunc(found, ir.IntType(1))
 
@@ -191,5 +193,6 @@ def copy_objects(
         if is_wanted:
             gradients.append(references.keep(gradient_of_content(content), notes.visit(content)))
         else:
+            # Notes are read in the order in which they were written, so those of unwanted gradients have to be passed.
             notes.skip(content)
     return copies, gradients

@@ -122,6 +122,7 @@ class References:
     def allocated(self, size: Value, slot: Any, *, zeroed: bool = True) -> Any:
         """A meminfo of new memory, held in a slot."""
         nrt = self._context.nrt
+        # Unchecked: Numba's check would raise at once, and leak the references held here.
         meminfo = nrt.meminfo_alloc_aligned_unchecked(self._builder, size, ALIGNMENT)
         with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, meminfo)):
             self.fail()

@@ -163,6 +163,7 @@ class ShadowContract:
         names = f"{left.argument} and {right.argument}"
         primals_meet = overlap(builder, left.extent, right.extent)
         targets_meet = overlap(builder, left_target, right_target)
+        # Shadows are added to, so arguments that overlap may share one; destinations (`Role.INTO`) are overwritten.
         are_shadows = left.role is not Role.INTO and right.role is not Role.INTO
         self.refuse(
             builder.and_(targets_meet, builder.not_(primals_meet)) if are_shadows else targets_meet,

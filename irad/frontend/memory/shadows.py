@@ -76,6 +76,7 @@ def extent_of(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Extent:
 
 def overlap(builder: IRBuilder, left: Extent, right: Extent) -> Any:
     """True if two extents have an address in common."""
+    # The last two: an empty extent overlaps nothing, even where it lies within the other.
     conditions = (
         builder.icmp_unsigned("<", left.low, right.high),
         builder.icmp_unsigned("<", right.low, left.high),
@@ -100,6 +101,7 @@ def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> V
             if i == j:
                 continue
             other = _absolute(builder, other_stride)
+            # Of two equal strides the later one counts as inner, so that exactly one of the two covers the other.
             is_inner = builder.icmp_signed("<=" if j > i else "<", other, size)
             covered = builder.mul(builder.sub(other_length, INTP(1)), other)
             reach = builder.add(reach, builder.select(is_inner, covered, INTP(0)))

@@ -95,6 +95,7 @@ def finish(library: CodeLibrary, name: str, module: Any, environments: tuple[obj
     shared = module.clone()
     for function in shared.functions:
         if not function.is_declaration and function.linkage == llvm.Linkage.external:
+            # Callers may inline the text, and LLVM drops what they do not call.
             function.linkage = "linkonce_odr"
     finish_library(library, module, shared)
     set_environments(library, environments)

@@ -145,6 +145,7 @@ def compile_lifted(shadow: Shadow, original: Original, self: dispatcher.LiftedWi
     with shadow.suspended():
         self.targetctx = real_context()
         self.flags = self.flags.copy()
+        # Switched on by `customize_flags`, for code that irad reads.
         self.flags.debuginfo = False
         return original(self, sig)
 
@@ -182,6 +183,7 @@ def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags)
     flags = original(self, flags)
     shadow.marks.customised += 1
     shadow.note_flags(flags)
+    # Numba's default is to check bounds in code with debug information, which is switched on below.
     if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
         flags.boundscheck = False
     if shadow.form.checks:
