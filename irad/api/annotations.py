@@ -330,7 +330,7 @@ def annotation_for(*, numbers: bool, memory: bool, is_batch: bool = False) -> ty
 
 
 def shadows_of(annotation: Any) -> tuple[Any, ...]:
-    """The shadows of an argument, one for each direction; none of what has none."""
+    """The shadows of an argument, one for each direction; empty if it has none."""
     if isinstance(annotation, WITHOUT_SHADOW):
         return ()
     return tuple(annotation.shadow) if isinstance(annotation, BATCHES) else (annotation.shadow,)
@@ -387,7 +387,7 @@ def in_order(function: Callable[..., Any], given: Sequence[Any], named: Mapping[
 
 
 def width_of(arguments: tuple[Any, ...]) -> int | None:
-    """Number of directions of a call's annotations, 0 where it is not known; None where none is a batch."""
+    """Number of directions of a call's annotations: 0 if it is not known, None if none of them is a batch."""
     for argument in arguments:
         if isinstance(argument, BATCHES):
             shadows = getattr(argument.shadow, "types", argument.shadow)  # in compiled code their types are known

@@ -268,7 +268,7 @@ def _check_forward(primal: CPUDispatcher, arguments: tuple[Any, ...], seed: Seed
 
 
 def check_width(primal: CPUDispatcher, arguments: tuple[Any, ...], *, is_forward: bool) -> int | None:
-    """Number of directions of a call's annotations; None where none is a batch.
+    """Number of directions of a call's annotations; None if none of them is a batch.
 
     Raises:
         SignatureError: that is not known, or some have one direction only.
@@ -319,7 +319,7 @@ offer_type(ModeType, models.OpaqueModel, values=(AutodiffMode, ModeType))
 
 
 def annotation_of(numba_type: Any) -> Annotation | None:
-    """An annotation with types in place of what it annotates, for the type of one; None for any other type."""
+    """The annotation of a Numba type, with types in place of values; None for types of anything else."""
     kind = _KINDS.get(getattr(numba_type, "instance_class", None))
     return None if kind is None else kind(*numba_type.types)
 

@@ -182,7 +182,7 @@ def checkpoint_while(condition: Callable[..., Any], step: Callable[..., Any], sn
 
 
 def _checked_step(step: Callable[..., Any], snapshots: Any) -> CPUDispatcher:
-    """The dispatcher of a step; refuses what cannot be one, and numbers of snapshots that are none."""
+    """The dispatcher of a step; refuses values that are not steps, or not numbers of snapshots."""
     if isinstance(snapshots, bool) or not isinstance(snapshots, int | np.integer) or snapshots < 1:
         raise SignatureError(
             f"snapshots={snapshots!r} is not a positive int",

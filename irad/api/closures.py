@@ -1,4 +1,4 @@
-"""Closures as values of compiled code: compiled functions with what they keep, tapes, pullbacks; Python's tapes."""
+"""Closures as values of compiled code: compiled functions with values, tapes, pullbacks; Python's tapes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ offer_type(ClosureType, ClosureModel, call=(_CALL_OF_CLOSURE, _call_closure))
 
 
 def closure_maker(kind: ClosureType) -> Any:
-    """An intrinsic that makes such a value of what it keeps."""
+    """An intrinsic that makes a closure from the values that it keeps."""
 
     @intrinsic
     def make(context: Any, kept: Any) -> tuple[Any, Callable[..., Any]]:
@@ -177,7 +177,7 @@ def tape_type(
 
 @register_model(TapeType)
 class TapeModel(models.StructModel):
-    """Data model of a tape: the state, which frees the tape, and what it refers to."""
+    """Data model of a tape: the state, which frees the tape, and the values that it refers to."""
 
     def __init__(self, manager: Any, kind: TapeType) -> None:
         members = [("state", STATE_TYPE), ("shadows", kind.specialisation.shadows), ("alive", kind.alive)]
@@ -185,7 +185,7 @@ class TapeModel(models.StructModel):
 
 
 def entries(entry: Callable[[int], str], argnums: int | Iterable[int]) -> str:
-    """The expression of what a pullback returns: an entry, or a tuple of those of several arguments."""
+    """The expression that a pullback returns: an entry, or a tuple of those of several arguments."""
     return entry(argnums) if isinstance(argnums, int) else f"({''.join(entry(i) + ', ' for i in argnums)})"
 
 
@@ -216,7 +216,7 @@ class PullbackType(types.Callable):
         return typing.signature(found, *args, recvr=self)
 
     def returned(self) -> str:
-        """The expression of what it returns, with ``found`` for the gradients of all arguments."""
+        """The expression that it returns, with ``found`` for the gradients of all arguments."""
         return "found" if self.argnums is None else entries(lambda i: f"found[{i}]", self.argnums)
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
@@ -252,7 +252,7 @@ def _call_pullback(context: BaseContext, builder: IRBuilder, signature: Any, val
 
 
 def gradients_type(tape: TapeType, cotangent: Any) -> Any:
-    """The type of what the reverse sweep of a tape returns."""
+    """The type of the result of a tape's reverse sweep."""
     function, sweeps = types.Dispatcher(tape.specialisation.pullback), tape.specialisation
     return typing_context().resolve_function_type(function, (STATE_TYPE, sweeps.shadows, cotangent), {}).return_type
 
@@ -289,7 +289,7 @@ def reverse_tape(
 
 
 def pullback_maker(kind: PullbackType | TapeType) -> Any:
-    """An intrinsic that makes a tape, or a pullback with one, of its state, its shadows and what it refers to."""
+    """An intrinsic that makes a tape, or a pullback with one, from its state, its shadows and its values."""
     tape = kind.tape if isinstance(kind, PullbackType) else kind
 
     @intrinsic

@@ -38,7 +38,7 @@ class Launched:
 
 
 class DerivedKernel:
-    """Base of what `irad.cuda` makes of a kernel.
+    """Base of the derivatives that `irad.cuda` makes of a kernel.
 
     Attributes:
         kernel: a kernel of `numba.cuda.jit`.
@@ -48,7 +48,7 @@ class DerivedKernel:
 
 
 class ConfiguredKernel:
-    """Base of what `irad.cuda` makes of a kernel, or of its derivative, and the configuration of a launch."""
+    """Base of kernels, and derivatives of kernels, with the configuration of a launch."""
 
     @property
     def launched(self) -> Launched:
@@ -113,7 +113,7 @@ _MEMO = "_irad_derivatives"
 
 
 def primal_of(f: Any) -> Any:
-    """The Numba dispatcher of what a user wants to differentiate.
+    """The Numba dispatcher of the function that a user wants to differentiate.
 
     Raises:
         SignatureError: it is not a function that Numba compiles.
@@ -167,7 +167,7 @@ def _on_cpu(function: types.FunctionType) -> types.FunctionType:
 
 
 def _content(cell: types.CellType) -> Any:
-    """Value of a nonlocal name; None where it has no meaning yet."""
+    """Value of a nonlocal name; None if it has no meaning yet."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -224,7 +224,7 @@ def _options_wanted(options: Any) -> str:
 
 
 def check_options(options: Any) -> None:
-    """Checks what a user gave as options.
+    """Checks the options that a user passed.
 
     Raises:
         SignatureError: it is neither None nor an `Options`.

@@ -399,7 +399,7 @@ def _products_into(
 def _pushforward_of_gradient(
     gradient: Any, positions: tuple[int, ...], has_aux: bool, options: Options
 ) -> DerivativeDispatcher:
-    """The pushforward of what writes the gradient to its first argument, whose tangent is the product.
+    """The pushforward of the function that writes the gradient to its first argument, whose tangent is the product.
 
     It takes tangents first, and leaves those of the arguments of the function as they are.
     """
@@ -438,7 +438,7 @@ def _code(kind: str, out: Any, count: int | None, has_aux: bool, function: Calla
 
 
 def _like(out: Any, at: str) -> str:
-    """Memory for the gradient, where only the product is wanted."""
+    """Memory for the gradient, if only the product is wanted."""
     if isinstance(out, types.BaseTuple):
         return f"({''.join(_like(part, f'{at}[{i}]') + ', ' for i, part in enumerate(out.types))})"
     return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at

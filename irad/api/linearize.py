@@ -57,7 +57,7 @@ class LinearMap:
         self._results: Any = None
 
     def start(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Runs the function at its own arguments, which it may write to: the value, and what else it returned."""
+        """Runs the function at its own arguments, which it may write to; returns the value, and aux if there is one."""
         zeros = tuple(zeros_of(args[i]) for i in self._positions)
         value, _, *aux = self._push(*with_direction(args, self._positions, zeros))
         self._results = copied(args if value is None else value)
@@ -199,12 +199,12 @@ copied = stop_gradient
 
 
 def zeros_of(value: Any) -> Any:
-    """The tangent of what does not change."""
+    """The tangent of a constant."""
     return floats_only(make_zero(value))
 
 
 def alike(one: Any, other: Any) -> bool:
-    """True if values are the same but for rounding; what holds no numbers is not looked at."""
+    """True if values are the same but for rounding; values without numbers are ignored."""
     mine, others = (list(flattened(each)) for each in (one, other))
     return len(mine) == len(others) and all(map(_are_near, mine, others))
 

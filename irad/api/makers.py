@@ -126,7 +126,7 @@ class Maker:
     def parameters(
         self, names: Collection[str], positions: Iterable[int]
     ) -> tuple[list[str], tuple[str, int] | None, str]:
-        """The parameters before those of a function, the direction among them, and what code calls the direction.
+        """The parameters before those of a function, the direction among them, and its name in code.
 
         Args:
             names: the parameters of the function.
@@ -350,7 +350,7 @@ _PLAIN: Final = (type(None), int, bool, str)
 
 
 def is_usual(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> bool:
-    """True if a derivative is found again by what the user gave, without a look at the function's parameters."""
+    """True if a user's arguments identify a derivative, without a look at the function's parameters."""
     is_plain = type(argnums) is int or (type(argnums) is tuple and all(type(each) is int for each in argnums))
     return is_plain and argnames is None and not inspect.ismethod(f)
 
@@ -557,7 +557,7 @@ def derivative_by_code(
 
 
 def _parameters(row: Maker, task: Task, names: Sequence[str]) -> tuple[list[str], list[str], tuple[str, int] | None]:
-    """The parameters before those of the function, what is passed on after them, and a parameter among them."""
+    """The parameters before those of the function, the arguments passed after them, and a parameter among them."""
     if row.writes is None and row.direction is None:
         targets = [f"{INTERNAL}target{position}" for position in task.destinations]
         seeds = [f"{INTERNAL}seed"] if task.seed is Seed.GIVEN else []
@@ -574,7 +574,7 @@ def _is_by_lane(task: Task) -> bool:
 
 
 def _by_argument(given: str, task: Task) -> str:
-    """A tuple for each argument, of what is given for each direction."""
+    """A tuple for each argument, with the values that are given for each direction."""
     lanes = range(task.mode.width)
     columns = ("".join(f"{given}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
     return f"({''.join(f'({column}), ' for column in columns)})"

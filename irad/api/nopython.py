@@ -134,7 +134,7 @@ class CallSite:
         return bool(self.option("has_aux"))
 
     def selected(self, function: Any) -> Selection | None:
-        """With respect to what a function is differentiated; None: to all that have a derivative.
+        """Arguments with respect to which a function is differentiated; None: all that have a derivative.
 
         Raises:
             SignatureError: it has no such arguments.
@@ -142,7 +142,7 @@ class CallSite:
         return selected_if_any(function, self.option("argnums"), self.option("argnames"))
 
     def option(self, name: str) -> Any:
-        """An option, None where the call does not give it.
+        """An option; None if the call does not give it.
 
         Raises:
             SignatureError: it is not a literal.

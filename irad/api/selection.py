@@ -97,7 +97,7 @@ def chosen(
 
 
 def _refuse_values(primal: Any, argnums: Any, given: tuple[object, ...]) -> None:
-    """Refuses names, and what is not meant to be argnums at all."""
+    """Refuses names, and values that cannot be meant as argnums."""
     function = primal.py_func
     if all(isinstance(each, str) for each in given):
         unknown = [name for name in given if name not in inspect.signature(function).parameters]
@@ -195,7 +195,7 @@ class BoundDerivative:
 
 
 def callee_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The dispatcher of what a user wants to differentiate, and what precedes its arguments: the instance of a method.
+    """The dispatcher of a user's function, and the arguments in front of the user's: the instance of a method.
 
     Raises:
         SignatureError: it is not a function that Numba compiles.
@@ -209,7 +209,7 @@ def callee_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Selection:
-    """A function, and with respect to what it is differentiated.
+    """A function, and the arguments with respect to which it is differentiated.
 
     Attributes:
         primal: its dispatcher.
@@ -234,7 +234,7 @@ class Selection:
         return tuple(position - len(self.leading) for position in self.positions)
 
     def bound(self, derivative: Any, *, leading: int = 0) -> Any:
-        """A derivative of `primal` as one of what the user gave.
+        """A derivative of `primal` as one of the user's function, which may be a method.
 
         Args:
             derivative: as above.

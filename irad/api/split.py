@@ -329,7 +329,7 @@ def check_tape(reverse: ReverseSweep, sweep: AugmentedDispatcher | None, given: 
 
 
 def default_seed(sweeps: Specialisation) -> Any:
-    """The cotangent of the value where none is given; for several directions a tuple.
+    """The cotangent of the value if none is given; for several directions a tuple.
 
     Raises:
         SignatureError: the value has floats, and is not one.
@@ -446,7 +446,7 @@ def _check_callee(sweep: AugmentedSweep) -> None:
 
 
 def _augmented_call(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-    """The signature of a call of the augmented sweep, and what lowers it."""
+    """The signature of a call of the augmented sweep, and its lowering."""
     _check_callee(sweep)
     annotations = [annotation_of(each) for each in given]
     check_annotations(sweep, tuple(None if each is None else type(each) for each in annotations))
@@ -474,7 +474,7 @@ def _augmented_call(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any,
 
 
 def _reverse_call(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-    """The signature of a call of the reverse sweep, and what lowers it."""
+    """The signature of a call of the reverse sweep, and its lowering."""
     _check_callee(sweep.augmented)
     tape, seed = given
     check_tape(sweep, tape.sweep if isinstance(tape, TapeType) else None, described(tape))

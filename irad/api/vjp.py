@@ -265,7 +265,7 @@ _PROBLEM, _REMEDY, _REASON = (
 
 
 class _WritingPullbackType(ClosureType):
-    """The type of a pullback of a function that returns nothing: it takes the cotangents of what that writes."""
+    """The type of a pullback of a function that returns nothing: it takes cotangents of written arrays."""
 
     def __init__(self, apply: Any, kept: Any, arguments: tuple[abi.Argument, ...]) -> None:
         self._arguments = arguments
@@ -330,7 +330,7 @@ def _refuse():  # type: ignore[no-untyped-def]
 
 
 def _task(task: Task, primal: CPUDispatcher, arguments: tuple[abi.Argument, ...]) -> Task:
-    """The task of a function that returns nothing: shadows of its arrays start as the cotangents of what it wrote."""
+    """The task of a function that returns nothing: shadows of its arrays start as the cotangents of their content."""
     positions = {position for position, _ in task.roles}
     for argument in arguments:
         if argument.position in positions and isinstance(argument.type, types.BaseTuple):
@@ -371,7 +371,7 @@ def _check(primal: CPUDispatcher, derivation: Derivation) -> None:
 
 
 def _place(call: CallSite, primal: CPUDispatcher, position: int) -> int | None:
-    """Position of an argument among those that the call passes; None where it is a default."""
+    """Position of an argument among those that the call passes; None if it is a default."""
     if position < len(call.positional):
         return position
     named = list(call.named)

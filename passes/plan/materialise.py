@@ -160,7 +160,7 @@ class Materialiser:
             yield loop, slab
 
     def plan_more(self, value: Value) -> None:
-        """A value that storage needs: recomputed where that needs nothing new, else saved."""
+        """A value that storage needs: recomputed if that needs nothing new, else saved."""
         if not is_free(value) and not self.is_available(value):
             self.save(value)
 

@@ -50,7 +50,7 @@ class Repeated:
     _written: dict[Loop, int] = field(default_factory=dict)
 
     def around(self, value: Value) -> Loop | None:
-        """The loop of the primal for all of whose iterations a value needs one slot; None where there is none."""
+        """The loop of the primal for all of whose iterations a value needs one slot; None if there is no such loop."""
         request = self.loops.augmented.program.request
         if not isinstance(value, ir.Load) or value.block is None or request.is_primal or request.host.is_shared:
             return None

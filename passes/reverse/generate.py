@@ -22,7 +22,7 @@ from irad.ruleset.interface import Inactive
 
 
 def generate_reverse(augmented: AugmentedPrimal) -> tuple[Sweep, AugmentedLoops]:
-    """Builds the reverse function of a pair, with placeholders for what it needs of the forward sweep."""
+    """Builds the reverse function of a pair, with placeholders for the values that it needs of the forward sweep."""
     sweep = Sweep(augmented)
     _name_parameters(sweep)
     loops = AugmentedLoops(augmented)

@@ -54,7 +54,7 @@ class Neighbours:
 
     @property
     def hull(self) -> Place:
-        """Place that covers what all of them touch in one iteration."""
+        """Place that covers all bytes that they touch in one iteration."""
         return hull_of([one.place for one in self.numbers])
 
     @property

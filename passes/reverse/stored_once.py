@@ -46,7 +46,7 @@ class Sum:
 
 
 def store_once(sweep: Sweep) -> None:
-    """Merges what is stored to an element of a shadow with what the same block adds to it afterwards."""
+    """Merges a store to an element of a shadow with the addition that the same block makes to it afterwards."""
     for block in sweep.function.blocks:
         stores = [i for i in block.instructions if isinstance(i, Store) and not isinstance(i.operands[1], Alloca)]
         sums = {part: each for each in map(sum_of, stores) if each for part in each.parts}
@@ -57,7 +57,7 @@ def store_once(sweep: Sweep) -> None:
 
 
 def sum_of(store: Store) -> Sum | None:
-    """The addition that ends in a store; None if what is stored is anything else, or is needed elsewhere."""
+    """The addition that ends in a store; None if the stored value is anything else, or is needed elsewhere."""
     total, pointer = store.operands
     if not isinstance(total, Binary) or total.opcode != "fadd" or "reassoc" not in total.flags or not store.is_plain:
         return None

@@ -1,4 +1,4 @@
-"""The state of a reverse sweep under construction: its blocks, cotangents, and what it wants of the forward sweep.
+"""The state of a reverse sweep under construction: its blocks, cotangents, and needs of the forward sweep.
 
 A value of the forward sweep that the reverse sweep uses is a *need*: a placeholder at the head of the adjoint block,
 which the plan later replaces by a load from the tape or by recomputed code. So nothing is said twice: what is needed is
@@ -65,7 +65,7 @@ class Updates:
 
 
 def find_updates(augmented: AugmentedPrimal) -> Updates:
-    """Finds all updates of a function; none where they must not be told from other stores."""
+    """Finds all updates of a function; none if they must not be told from other stores."""
     found, unit = Updates(), augmented.unit
     if unit.everything or unit.program.request.strict:
         return found
@@ -89,7 +89,7 @@ def _may_update(unit: Unit, store: Store, partial: int) -> bool:
 
 
 def _beginnings(unit: Unit, store: Store) -> Iterator[tuple[Binary, int]]:
-    """The additions that a stored sum may begin with, and the operand that was loaded from where the sum is stored."""
+    """The additions that a stored sum may begin with, and the operand that was loaded from the place of the store."""
     active = unit.activity.active
     pending: list[tuple[Value, Instruction]] = [(store.operands[0], store)]
     while pending:
@@ -108,14 +108,14 @@ def _beginnings(unit: Unit, store: Store) -> Iterator[tuple[Binary, int]]:
 
 
 def _is_old_content(value: Value, store: Store) -> bool:
-    """True if a value was loaded, before a store in the same block, from where that goes."""
+    """True if a value was loaded, before a store in the same block, from the place of the store."""
     if not isinstance(value, Load) or not value.is_plain:
         return False
     return value.operands[0] is store.operands[1] and value.block is store.block
 
 
 def _touches(unit: Unit, load: Value, store: Store) -> bool:
-    """True if anything between a load and a store may write where they go, or is a call that may read there."""
+    """True if anything between a load and a store may write to their place, or is a call that may read it."""
     assert store.block is not None
     instructions = store.block.instructions
     assert isinstance(load, Instruction)
@@ -396,13 +396,13 @@ class Sweep:
         return self.augmented.program.request.zero_wins
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
-        """Loads from the shadow of what a primal pointer points to."""
+        """Loads from the shadow of a primal pointer's target."""
         loaded = self.build.load(type_, self.shadow(pointer), align=access_align(type_))
         loaded.metadata = {**loaded.metadata, **self.scopes_of(pointer)}
         return loaded
 
     def add_to_shadow(self, pointer: Value, amount: Value) -> None:
-        """Adds to the shadow of what a primal pointer points to."""
+        """Adds to the shadow of a primal pointer's target."""
         how = self.adding(pointer, amount.type)
         if how is Adding.PLAIN:
             self.store_shadow(self.add(self.load_shadow(amount.type, pointer), amount), pointer)
@@ -421,7 +421,7 @@ class Sweep:
         added.metadata = {**added.metadata, **self.scopes_of(pointer)}
 
     def adding(self, pointer: Value, type_: Type) -> Adding:
-        """The way of adding a number to the shadow of what a primal pointer points to."""
+        """The way of adding a number to the shadow of a primal pointer's target."""
         if not self.is_shared(pointer):
             return Adding.PLAIN
         # Where all threads of a warp add to one place, a sum within the warp saves all but one of the atomic additions.
@@ -429,7 +429,7 @@ class Sweep:
         return Adding.SUMMED if is_common and type_ is not types.HALF else Adding.ATOMIC
 
     def is_shared(self, pointer: Value) -> bool:
-        """True if other threads may add to the shadow of what a primal pointer points to."""
+        """True if other threads may add to the shadow of a primal pointer's target."""
         if not self.augmented.program.request.host.is_shared:
             return False
         unit = self.augmented.unit
@@ -438,7 +438,7 @@ class Sweep:
         return any(item.kind not in _OWN for item in unit.points_to.of(pointer))
 
     def store_shadow(self, value: Value, pointer: Value) -> None:
-        """Stores into the shadow of what a primal pointer points to."""
+        """Stores into the shadow of a primal pointer's target."""
         store = self.build.store(value, self.shadow(pointer), align=access_align(value.type))
         store.metadata = {**store.metadata, **self.scopes_of(pointer)}
 

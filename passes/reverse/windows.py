@@ -31,11 +31,11 @@ class Window:
     delta: Value
 
     def add(self, pointer: Value, amount: Value) -> None:
-        """Adds to the shadow of what a pointer points to."""
+        """Adds to the shadow of a pointer's target."""
         self._call("add", amount.type, pointer, amount)
 
     def take(self, pointer: Value, type_: types.Type) -> Value:
-        """The cotangent in the shadow of what a pointer points to, which is zero afterwards."""
+        """The cotangent in the shadow of a pointer's target, which is zero afterwards."""
         return self._call("take", type_, pointer)
 
     def _call(self, action: str, type_: types.Type, pointer: Value, *more: Value) -> Value:

@@ -68,7 +68,7 @@ def _finished_typed(step: Any, state: Any, arguments: Any) -> Any:
 
 
 def result_of(step: Any, state: Type, arguments: Any) -> Any:
-    """The type of what a step returns."""
+    """The type of a step's result."""
     return typing_context().resolve_function_type(step, (state, *arguments.types), {}).return_type
 
 
@@ -181,7 +181,7 @@ def check_result(function: Any, result: Type, returned: Sequence[bool]) -> None:
 
 
 def returns_argument(function: Any) -> str:
-    """Problem of a function that returns what it was passed."""
+    """Problem of a function that may return one of its arguments."""
     return f"{function.__qualname__}, which is checkpointed, may return an array that it was passed, or a view of it"
 
 
@@ -223,12 +223,12 @@ def are_kept(config: Any, step: Any, held: Any, arguments: Any) -> None:
 
 
 def run_again(config: Any, f: Any, cotangent: Any, tape: Any, arguments: Any) -> Any:
-    """Runs a function with a tape, and pulls the cotangent of its value back; what the reverse of its rule returns."""
+    """Runs a function again with a tape, and pulls the cotangent of its value back, for the reverse of its rule."""
     raise NotImplementedError
 
 
 def run_back(config: Any, step: Any, recovered: Any, cotangent: Any, tape: Any, state: Any, arguments: Any) -> Any:
-    """Reverses the steps of a loop; what the reverse of its rule returns for the state and the arguments."""
+    """Reverses the steps of a loop; returns the cotangents of the state and the arguments, as its rule does."""
     raise NotImplementedError
 
 
@@ -297,7 +297,7 @@ def _run_back_typed(
 
 
 class _Given:
-    """The arguments of a call in the reverse of a rule: their values, and what takes part.
+    """The arguments of a call in the reverse of a rule: their values, and the parts that take part.
 
     Attributes:
         values: the type of each, and its leaves.
@@ -317,7 +317,7 @@ class _Given:
                     self.shadows[leaf] = leaf.of(f"arguments[{i}].shadow")
 
     def returned(self, found: dict[Leaf, str], scope: dict[str, Any]) -> str:
-        """The expression of what the reverse returns: the cotangents of numbers, None for the rest."""
+        """The expression that the reverse returns: the cotangents of numbers, None for the rest."""
         items = (structured(t, iter([found.get(x, "None") for x in leaves]), scope) for t, leaves in self.values)
         return f"({''.join(f'{item}, ' for item in items)})"
 
@@ -412,14 +412,14 @@ class _RunBack:
         return [f"a{i}" for i in range(len(self.given.numbers))]
 
     def seed(self, cotangents: dict[Leaf, str], sums: list[str]) -> str | None:
-        """The cotangent of what a step returns, and with it of the numbers that it passes on."""
+        """The cotangent of a step's result, and with it those of the numbers that the step passes on."""
         if self.in_place:
             return f"({', '.join(sums)},)" if sums else None
         value = structured(self.result, iter([cotangents.get(leaf, "None") for leaf in self.leaves]), self.scope)
         return f"({', '.join([value, *sums])})" if sums else value
 
     def end(self) -> list[str]:
-        """Delivers what has come out."""
+        """Code that delivers the cotangents once all steps are reversed."""
         lines, found = [], {}
         for i, leaf in enumerate(self.moving):
             if leaf.path in self.annotated.active:

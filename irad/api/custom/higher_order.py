@@ -87,7 +87,7 @@ def attach(
 
 
 def zero_cotangents(argument: Any) -> Any:
-    """Zeros for the cotangents of what is active in an argument of a rule; for compiled rules.
+    """Zero cotangents for the active parts of a rule's argument; for compiled rules.
 
     Args:
         argument: an argument of the rule, as the rule is given it: a number, an array, or a tuple of these.

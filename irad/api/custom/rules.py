@@ -290,7 +290,7 @@ def remove(f: Any, signature: Any = None) -> None:
 
 
 def _known_arity(f: Any) -> int | None:
-    """The number of arguments that a function takes; None where that is not known, or varies."""
+    """The number of arguments that a function takes; None if it is not known, or varies."""
     arity = f.nin if isinstance(f, np.ufunc) else arity_of(f)
     parameters = _parameters(f)
     if arity is not None or parameters is None:
@@ -323,7 +323,7 @@ def _no_easy_rule(text: str, given: str, place: Any) -> RuleError:
 
 
 def _compiled(f: Any) -> Any:
-    """The form of a function that compiled code can call; library functions stay what they are."""
+    """The form of a function that compiled code can call; library functions stay as they are."""
     return jit(f) if isinstance(f, FunctionType) else f
 
 

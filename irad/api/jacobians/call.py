@@ -118,7 +118,7 @@ _WIDTH: Final = 8
 
 
 def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], int]) -> int:
-    """Number of directions taken at once: not more than there are, where that is known."""
+    """Number of directions taken at once: not more than there are, if that is known."""
     return wanted if any(part.is_array for part in parts) else max(1, min(wanted, sum(map(directions, parts))))
 
 
@@ -321,7 +321,7 @@ class Call:
         return self.code(code.lines(self.call, ", ".join(self.parameters)), scope)
 
     def reverse(self) -> tuple[dict[str, object], Derivation]:
-        """The forward sweep and what makes a pullback of what that returns, for code; and what they are made from."""
+        """The forward sweep and the maker of its pullback, by their names in code; and the derivation of both."""
         options, shows = self.task.options, self.task.shows_zeros
         if shows:  # zero times infinity times zero is the right zero for a gradient
             options = replace(options, zero_times_infinity="zero")
@@ -336,7 +336,7 @@ class Call:
         return {"irad_augmented": forward, "irad_make": make}, forward.specialisations[number].derivation
 
     def first(self) -> Written:
-        """Code that returns a Jacobian and whether it is complete: it is not where reverse mode is better."""
+        """Code that returns a Jacobian and whether it is complete: it is not if reverse mode is better."""
         if self.known_mode == "reverse":
             return self.rows(is_flagged=True)
         return self.columns(decides=self.known_mode is None, is_flagged=True)
@@ -353,7 +353,7 @@ class Call:
 
     @cached_property
     def known_mode(self) -> Mode | None:
-        """The mode, where it does not depend on the shapes of arrays."""
+        """The mode; None if it depends on the shapes of arrays."""
         if self._is_differentiated:
             return "forward"
         structure = self.structure

@@ -123,7 +123,7 @@ def variable(block: Block) -> str:
 
 
 def forward_sweep(call: str, parameters: str, has_aux: bool) -> Iterator[str]:
-    """Runs the function, and makes a pullback of what is saved.
+    """Code that runs the function, and makes a pullback from the values that it saves.
 
     Args:
         call: the arguments, as the function is called.
@@ -138,7 +138,7 @@ def forward_sweep(call: str, parameters: str, has_aux: bool) -> Iterator[str]:
 
 
 def result(structure: Structure, returns: Returns, has_aux: bool, is_complete: bool | None) -> str:
-    """Result of the code: value, Jacobian or both; and whether the Jacobian is complete, where that is asked for."""
+    """Result of the code: value, Jacobian or both; and whether the Jacobian is complete, if that is asked for."""
     found, value = structure.result(variable), "(irad_value, irad_aux)" if has_aux else "irad_value"
     jacobian = f"({found}, irad_aux)" if has_aux else found
     made = {Returns.GRADIENT: jacobian, Returns.VALUE: value}.get(returns, f"({value}, {found})")
@@ -151,7 +151,7 @@ def indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def when(condition: str, lines: Iterable[str]) -> Iterator[str]:
-    """Code under a condition; nothing where there is none."""
+    """Code under a condition; nothing if there is no code."""
     body = list(lines)
     if body:
         yield f"if {condition}:"

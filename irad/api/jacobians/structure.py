@@ -200,7 +200,7 @@ class Structure:
         return [Block(o, i, self.holomorphic) for o in self.outputs for i in self.inputs]
 
     def steps(self, block: Block) -> list[tuple[int, Any]]:
-        """The way to a block through the tuples of the Jacobian: positions, each with what has the same parts."""
+        """The way to a block through the tuples of the Jacobian: positions, each with a structure of these parts."""
         among = [] if self._single else [(self.argnums.index(block.input.position), None)]
         of_input = _steps(self._types[block.input.position], block.input.path)
         return [*_steps(self.return_type, block.output.path), *among, *of_input]

@@ -29,7 +29,7 @@ def call_of(function: Callable[..., Any]) -> str:
 
 
 def returning(primal: CPUDispatcher, outputs: int | Sequence[int], has_aux: bool = False) -> Any:
-    """A function that does the same, and returns some of its arguments; ``has_aux``: and what it returned before."""
+    """A function that does the same and returns some of its arguments; with ``has_aux``, its former result as well."""
     positions, single = check_positions(primal, outputs), not isinstance(outputs, Sequence)
     function = primal.py_func
     names = parameter_names(function)
@@ -72,5 +72,5 @@ class JacobianTask:
 
     @property
     def leading(self) -> list[str]:
-        """Parameters of the code before those of the function: where the Jacobian is written to."""
+        """Parameters of the code before those of the function: the array that the Jacobian is written to."""
         return [OUT] * MAKERS[self.key].leading

@@ -149,7 +149,7 @@ def by_rows(pattern: Any) -> Compression:
 
 
 def fewest_first(pattern: Any) -> Iterator[Compression]:
-    """By columns and by rows: the one with fewer products first, the other where it is asked for.
+    """By columns and by rows: the one with fewer products first, the other if it is asked for.
 
     A full row takes a product for each column in it, and finding that out takes the square of its length. So the
     colours of columns are not counted where those of rows are as few as the longest row has entries, nor the reverse.

@@ -179,7 +179,7 @@ class EntriesTask:
 
 
 def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask) -> DerivativeDispatcher:
-    """From an array for the entries, a `Plan`, memory, and the arguments to what happened.
+    """Maps an array for the entries, a `Plan`, memory, and the arguments to a report.
 
     Args:
         primal: the user's function.

@@ -47,7 +47,7 @@ class Runs:
         self._content, self._is_first = Content(args), True
 
     def __call__(self, vectors: Any) -> Any:
-        """From vectors, as the rows of an array, to their products; none where the vectors do not fit."""
+        """From vectors, as the rows of an array, to their products; none if the vectors do not fit."""
         return self._run(vectors)[1]
 
     def rows(self) -> int:
@@ -274,7 +274,7 @@ class SparseDerivative:
         return f"<irad.{self.task.kind} of {self._primal.py_func.__qualname__}>"
 
     def runs(self, product: Product, args: tuple[Any, ...], *, has_marks: bool = False) -> Runs:
-        """Products at the arguments; ``has_marks``: what the vectors hold is not to be watched in debug mode."""
+        """Products at the arguments; ``has_marks``: debug mode must not watch the content of the vectors."""
         task, (position,) = self.task, self._wanted.positions
         options = replace(task.options, debug=False) if has_marks else task.options
         found = products_of(task.kind, product, self._function, position, task.has_aux, options)
@@ -290,7 +290,7 @@ class SparseDerivative:
         return (*args[:position], given.copy(), *args[position + 1 :])
 
     def entries(self, mode: Mode) -> Callable[..., Any]:
-        """The derivative of `entries_of`, for the arguments of what the user gave."""
+        """The derivative of `entries_of`, for the arguments of the user's function."""
         task, (position,) = self.task, self._wanted.positions
         function = self._primal if task.is_symmetric else self._function
         asked = EntriesTask(task.kind, mode == "forward", position, task.through, task.has_aux, task.options)
@@ -365,7 +365,7 @@ class SparseDerivative:
 
     @staticmethod
     def _first(ways: Sequence[Callable[[], _T]]) -> _T:
-        """The first that is possible: what the function calls may lack a rule for one mode."""
+        """The first that is possible: a callee may lack a rule for one mode."""
         *others, last = ways
         for way in others:
             try:

@@ -51,7 +51,7 @@ from irad.frontend.values.tree import content_of
 
 
 def _is_default(value: Any) -> bool:
-    """True if an argument of a call is what it is by default: None or False."""
+    """True if an argument of a call has its default: None or False."""
     if isinstance(value, types.Omitted | types.Literal):
         value = getattr(value, "literal_value", getattr(value, "value", None))
     return value is None or value is False or value == types.none

@@ -1,4 +1,4 @@
-"""Code around the functions of a rule: annotates arguments, keeps what the reverse wants back, takes cotangents out.
+"""Code around the functions of a rule: annotates arguments, keeps values for the reverse, takes cotangents out.
 
 The frame of a call of a rule holds
 
@@ -196,7 +196,7 @@ def store_result(
     value: Value,
     shape_misfit: tuple[str, str, str] = SHAPE_MISFIT,
 ) -> Value:
-    """Puts what the function of a rule returned that runs the primal where its caller expects it.
+    """Puts the result of the rule's function that runs the primal where its caller expects it.
 
     Args:
         result: return value of the primal.
@@ -258,7 +258,7 @@ def _check_shapes(
     shadow: Value,
     texts: tuple[str, str, str],
 ) -> None:
-    """Raises where a shadow has not the shape of its array."""
+    """Raises an error if a shadow does not have the shape of its array."""
     parts = [
         seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, (), way_through(shadow_type, leaf.path))
         for leaf in result.arrays

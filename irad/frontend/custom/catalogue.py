@@ -44,7 +44,7 @@ Entry: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Pattern:
-    """The types of arguments that a declaration is for; ``entries`` is None where it is for all."""
+    """The types of arguments that a declaration is for; ``entries`` is None if it is for all."""
 
     entries: tuple[Entry, ...] | None = None
 
@@ -71,7 +71,7 @@ class Pattern:
         return len(self.entries) == len(other.entries) and all(map(_overlap, self.entries, other.entries))
 
     def meet(self, other: Pattern) -> Pattern:
-        """The pattern that is for just what two that overlap are both for."""
+        """The intersection of two patterns that overlap."""
         if self.entries is None or other.entries is None:
             return self if other.entries is None else other
         pairs = zip(self.entries, other.entries, strict=True)
@@ -344,7 +344,7 @@ def entries_of(target: object) -> Iterator[CustomRule]:
 
 
 def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
-    """Declarations that hold for calls with arguments of these types; None where there are none.
+    """Declarations that hold for calls with arguments of these types; None if there are none.
 
     How it is differentiated, by a rule, not at all (inactive) or as if there were none (opted out), says the entry of
     the highest level that fits, and there the one that is most specific. What else was declared for the function
@@ -375,7 +375,7 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
 
 
 def _forward_rule(fitting: list[list[CustomRule]], chosen: CustomRule | None) -> CustomRule | None:
-    """The first entry that fits with a function for forward mode; None where the entry that decides has the say."""
+    """The first entry that fits with a function for forward mode; None if the chosen entry itself decides."""
     if chosen is not None and (chosen.is_for_forward or not chosen.is_for_reverse):
         return None
     having = [[rule for rule in rules if "forward" in rule.parts] for rules in fitting]
@@ -391,7 +391,7 @@ def _most_specific(rules: list[CustomRule]) -> CustomRule:
 
 @contextmanager
 def edited(target: object, pattern: Pattern = ANY) -> Iterator[CustomRule]:
-    """The entry of a function, to be filled; afterwards what was compiled for the function is compiled again.
+    """The entry of a function, to be filled; afterwards code that was compiled with the function is compiled again.
 
     Raises:
         RuleError: nothing can be called by it; or what it holds then contradicts itself, or another entry.
@@ -450,7 +450,7 @@ def _unclear(one: CustomRule, two: CustomRule) -> RuleError:
 
 
 def remove(target: object, pattern: Pattern | None = None) -> None:
-    """Takes the rules of a function away, if it has any: all, or what was declared for a pattern."""
+    """Removes the rules of a function, if it has any: all, or those declared for a pattern."""
     table = _RULES.get(target)
     if table is None or (pattern is not None and pattern not in table):
         return
@@ -463,7 +463,7 @@ def remove(target: object, pattern: Pattern | None = None) -> None:
 
 @contextmanager
 def empty() -> Iterator[_Table]:
-    """A catalogue without entries; what is declared meanwhile is in the table, and taken out again afterwards."""
+    """An empty catalogue; declarations made meanwhile go into the table, and are removed afterwards."""
     before = dict(_RULES)
     _RULES.clear()
     declared: _Table = {}

@@ -255,7 +255,7 @@ def _numba_tangent_text(wanted: RuledFunctions, shadow_parameters: Sequence[int]
 
 
 def _c_tangent_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
-    """LLVM text for a function with C's calling convention: what was raised waits in the arena."""
+    """LLVM text for a function with C's calling convention: an exception waits in the arena."""
     values, lanes, numbers = _parameters(wanted, TANGENT)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer

@@ -1,4 +1,4 @@
-"""Compiles a function of a rule for one configuration: what is known about its arguments is filled in before typing.
+"""Compiles a function of a rule for one configuration: facts about its arguments become constants before typing.
 
 Input   Numba's untyped code of the function, and the types of its arguments.
 Output  the same code with constants for `is_active(x)`, `config.needs_primal`, `config.overwritten[i]` and the like;
@@ -154,7 +154,7 @@ class _Rewrite(FunctionPass):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _PutConstants(_Rewrite):
-    """Replaces what is known by constants."""
+    """Replaces expressions of known values by constants."""
 
     _name = "irad_put_constants"
 
@@ -205,7 +205,7 @@ class _WriteOutLanes(_Rewrite):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _SpecialiseHelpers(_Rewrite):
-    """Compiles functions to which the rule passes what decides branches in the same way as the rule itself."""
+    """Compiles functions to which the rule passes values that decide branches in the same way as the rule itself."""
 
     _name = "irad_specialise_helpers"
 
@@ -308,7 +308,7 @@ class _RuleCompiler(CompilerBase):
 
 
 class _PartCompiler(_RuleCompiler):
-    """For what only the code around a rule calls, which sets the environment."""
+    """For functions that only the code around a rule calls, which sets their environment."""
 
     library = OnlyLink
 

@@ -35,7 +35,7 @@ _arrived: Final[dict[Key, object]] = {}
 
 
 class _State(threading.local):
-    """Functions whose rules are being written; the functions of a rule may call what it is for."""
+    """Functions whose rules are being written; the functions of a rule may call the function that it is for."""
 
     def __init__(self) -> None:
         self.within: list[Any] = []
@@ -77,7 +77,7 @@ def with_rules_of_libraries(reduced: _Reduced) -> _Reduced:
 
 
 def _is_for_library(rule: CustomRule) -> bool:
-    """True if a user declared it for what no pickle of a function has in it."""
+    """True if a user declared it for a callee whose rule no pickle of a function holds, such as a library function."""
     function = getattr(rule.target, "py_func", rule.target)
     is_written = isinstance(function, FunctionType) and not is_of_library(function.__module__)
     return not (comes_with_library(rule) or is_written or rule.is_checkpoint)

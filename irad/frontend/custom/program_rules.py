@@ -95,7 +95,7 @@ def _constant_parameters(outlined: Outlined) -> Iterator[int]:
 
 
 def memory_of(ruled: tuple[Outlined, ...]) -> tuple[tuple[str, tuple[MemoryType | None, ...]], ...]:
-    """The symbols of the functions, and what their LLVM parameters point to.
+    """The symbols of the functions, and the memory that their LLVM parameters point to.
 
     Of the memory for the result nothing is known before the call, so no pointer there has a known target.
     """
@@ -150,7 +150,7 @@ def complete(
 
 
 def _options(request: Request) -> Options:
-    """The options of a derivative, for those that its rules make: what the code depends on."""
+    """The options of a derivative that the code depends on, for the derivatives that its rules make."""
     return Options(
         plan="save_all" if request.plan == "save_all" else "default",
         strict=request.strict,

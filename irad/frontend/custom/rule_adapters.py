@@ -1,4 +1,4 @@
-"""Functions around those of a rule: annotate the arguments, call the rule, pass on what it returned.
+"""Functions around those of a rule: annotate the arguments, call the rule, pass on its result.
 
 Numba compiles rules as it compiles everything else; they may call what njit code may call, derivatives included, and
 are inlined into the derivative where they are small.
@@ -65,7 +65,7 @@ Typed: TypeAlias = tuple[Signature, Callable[..., Value]]
 
 @dataclass
 class RulePairAdapter:
-    """A rule and the call that it is adapted to: what the functions around the rule share.
+    """A rule and the call that it is adapted to, as the functions around the rule share them.
 
     Attributes:
         rule: the rule of the user.
@@ -125,7 +125,7 @@ class RulePairAdapter:
         }
 
     def lanes(self, kind: str) -> int | None:
-        """Number of directions that a function of the rule takes at once; None where it is called for each."""
+        """Number of directions that a function of the rule takes at once; None if it is called for each."""
         return self.width if self.rule.takes_lanes(kind) else None
 
     def groups(self, kind: str) -> list[range]:
@@ -257,7 +257,7 @@ def _annotating(adapter: RulePairAdapter, width: int) -> Callable[[tuple[Type, .
 
 
 def _keeping(adapter: RulePairAdapter, number: int, group: range) -> Callable[[tuple[Type, ...]], Typed]:
-    """Passes on what the augmented primal returned, and keeps in the frame what the reverse wants back."""
+    """Passes on the result of the augmented primal, and keeps in the frame the values that the reverse needs."""
     count = len(adapter.shadowed) * len(group)
     lanes = adapter.lanes("augmented_primal")
 
@@ -348,7 +348,7 @@ def _restoring(adapter: RulePairAdapter, number: int, width: int) -> Callable[[t
 
 
 def _clearing(adapter: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
-    """Clears the shadows of what the function returned."""
+    """Clears the shadows of the function's result."""
     lanes = adapter.lanes("reverse")
 
     def clear(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
@@ -529,7 +529,7 @@ def _tangent(adapter: RulePairAdapter) -> Callable[..., object]:
 
 
 def _storing_tangents(adapter: RulePairAdapter, *, keeps_value: bool) -> Callable[[tuple[Type, ...]], Typed]:
-    """Puts what the rule returned where its caller expects it; the value as well, or it is dropped."""
+    """Puts the rule's result where its caller expects it; the value as well, or it is dropped."""
 
     def hand_on(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         context = emit.context
@@ -585,7 +585,7 @@ def _check_strides(emit: Emit, leaf: Content, pairs: Sequence[tuple[Value, Any]]
 
 
 def _check_forward(adapter: RulePairAdapter, returned: Type) -> None:
-    """Checks the type of what a forward rule returned; if the primal is not needed, it may be None.
+    """Checks the type of a forward rule's result; if the primal is not needed, it may be None.
 
     Raises:
         RuleError: it does not fit.

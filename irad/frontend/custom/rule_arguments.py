@@ -1,4 +1,4 @@
-"""Arguments and configuration that the functions of a rule get, and what these may ask at compile time.
+"""Arguments and configuration that the functions of a rule get, and questions that these may ask at compile time.
 
     Const(value)                        no derivative
     Active(value)                       numbers: their cotangent is returned

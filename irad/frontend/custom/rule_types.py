@@ -1,4 +1,4 @@
-"""Numba types of what a rule gets and has to return, from the signature of the primal and from what is active.
+"""Numba types of a rule's arguments and results, from the signature of the primal and from its active parts.
 
 Input   the primal's signature and the `Variant` in which a derivative calls it.
 Output  `Annotated` arguments, the types of cotangents and of shadows; errors for what a rule returned instead.
@@ -123,7 +123,7 @@ class Annotated:
 
 
 def in_lanes_of(one: Type, lanes: int | None) -> Type:
-    """The type of what a rule is given for each direction, from that for one; of nothing it is given None."""
+    """The type of the values that a rule is given for all directions, from that for one; None stays None."""
     return one if lanes is None or one == types.none else types.UniTuple(one, lanes)
 
 
@@ -314,7 +314,7 @@ def check_augmented(
     needs_primal: bool,
     lanes: int | None,
 ) -> None:
-    """Checks the type of what the augmented primal returned; if the primal is not needed, it may be None.
+    """Checks the type of the augmented primal's result; if the primal is not needed, it may be None.
 
     Args:
         rule: it.
@@ -346,7 +346,7 @@ def check_augmented(
 
 
 def of_directions(rule: CustomRule, kind: str, what: str, found: Type, lanes: int | None) -> tuple[Type, ...]:
-    """The types of what a function of a rule returned for each direction.
+    """The types of the results of a rule's function, one for each direction.
 
     Raises:
         RuleError: it is given all directions at once, and returned no tuple with an item for each.
@@ -360,7 +360,7 @@ def of_directions(rule: CustomRule, kind: str, what: str, found: Type, lanes: in
 
 
 def fits(found: Type | None, wanted: Type, can_convert: Callable[[Type, Type], bool]) -> bool:
-    """True if what a rule returned, if anything, can be the shadow or the tangent of a number or an array."""
+    """True if a rule's result, or None, can be the shadow or the tangent of a number or an array."""
     if isinstance(found, types.Array) and isinstance(wanted, types.Array):
         alike = (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
     else:
@@ -375,7 +375,7 @@ def check_cotangents(
     can_convert: Callable[[Type, Type], bool],
     lanes: int | None,
 ) -> None:
-    """Checks the type of what the reverse returned; for several directions at once, tuples for the numbers.
+    """Checks the type of the reverse's result; for several directions at once, tuples for the numbers.
 
     Raises:
         RuleError: it does not fit.
@@ -419,7 +419,7 @@ def _is_nothing(numba_type: Type | None) -> bool:
 
 
 def at_path(numba_type: Type, path: tuple[int, ...]) -> Type | None:
-    """The type at a path of nested tuples; None where there is no such place."""
+    """The type at a path of nested tuples; None if there is no such place."""
     for index in path:
         if not isinstance(numba_type, types.BaseTuple) or index >= len(numba_type.types):
             return None

@@ -181,7 +181,7 @@ def _allocate(emit: Emit, slot_type: SlotType, state: Value) -> Value:
 
 
 def _release(context: BaseContext, module: ir.Module, slot_type: SlotType) -> ir.Function:
-    """A function that drops what a slot refers to and frees it; one for all calls of a rule in the module."""
+    """A function that drops the references of a slot and frees it; one for all calls of a rule in the module."""
     known = module.globals.get(_RELEASE)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Calls of functions that have a rule, kept apart from what surrounds them.
+"""Calls of functions that have a rule, kept apart from the surrounding code.
 
 Input   a call that Numba lowers in a shadow compile: the callee's type, its signature.
 Output  a call of a function of its own, made for this: Numba's calling convention, a symbol that names it; its body is
@@ -208,7 +208,7 @@ def _extent(builder: IRBuilder, shape: Sequence[Value], strides: Sequence[Value]
 
 
 def _stopped_memory(builder: IRBuilder, pointer: Value, low: Value, size: Value) -> Value:
-    """The pointer, for memory that begins ``low`` bytes after where it points to."""
+    """A pointer whose memory, from ``low`` bytes after it on, is a constant."""
     bytes_ = cgutils.voidptr_t
     kind = ir.FunctionType(bytes_, [bytes_, cgutils.intp_t])
     function = cgutils.get_or_insert_function(builder.module, kind, _STOP_MEMORY)

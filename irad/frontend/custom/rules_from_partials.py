@@ -246,7 +246,7 @@ def _contract_jacobian(cotangent, partial, argument):  # type: ignore[no-untyped
 
 
 def _onto(number: object, shadow: object) -> Any:
-    """A number as it is added to a shadow: its real part where the shadow is real."""
+    """A number as it is added to a shadow: its real part if the shadow is real."""
     raise NotImplementedError("called in compiled code only")
 
 
@@ -263,12 +263,12 @@ def _onto_typed(number, shadow):  # type: ignore[no-untyped-def]
 
 
 def zero_tangent(value: object) -> Any:
-    """The tangent of a constant: zeros for numbers and arrays of numbers, None for what has no derivative."""
+    """The tangent of a constant: zeros for numbers and arrays of numbers, None for anything without a derivative."""
     raise NotImplementedError("called in compiled code only")
 
 
 def pushed(total: object, partial: object, tangent: object) -> Any:
-    """A tangent of a result, with what comes from the tangent of one argument; arrays are added to in place."""
+    """A tangent of a result, with the contribution of one argument's tangent; arrays are added to in place."""
     raise NotImplementedError("called in compiled code only")
 
 
@@ -280,7 +280,7 @@ def zero_in_lane(lane, value):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def pushed_in_lane(lane, totals, partial, tangents):  # type: ignore[no-untyped-def]
-    """A tangent of a result in one of several directions, with what comes from one argument."""
+    """A tangent of a result in one of several directions, with the contribution of one argument."""
     return pushed(totals[lane], partial, tangents[lane])
 
 
@@ -438,7 +438,7 @@ def easy_functions(
 def slopes(
     f: object, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
 ) -> list[tuple[int, object, bool]]:
-    """For each argument with a partial its number, what gives the partial, and whether that takes the result, too.
+    """For each argument with a partial: its number, the function that gives it, and whether that takes the result.
 
     Args and errors as for `easy_functions`.
     """

@@ -67,7 +67,7 @@ def inactive_in_irad(f: _Function) -> _Function:
 
 
 def arity_of(f: Any) -> int | None:
-    """The number of arguments of a C function; None for what is none."""
+    """The number of arguments of a C function; None for anything else."""
     if isinstance(f, types.ExternalFunction):
         return len(f.sig.args)
     if isinstance(f, _CFunction):
@@ -118,7 +118,7 @@ def limited_to(f: object, signature: Signature) -> Pattern:
 
 
 def _fixed_arity(f: object) -> int | None:
-    """The number of arguments that Numba passes to a function; None where that varies, as with library functions."""
+    """The number of arguments that Numba passes to a function; None if that varies, as with library functions."""
     function = getattr(f, "py_func", None)
     if function is None:
         return None

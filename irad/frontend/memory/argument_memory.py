@@ -172,7 +172,7 @@ class ArgumentMemory:
             tracked.shadow = found.shadows[tracked.leaf.data_index]
 
     def _allocate_separately(self, automatic: Sequence[Tracked]) -> None:
-        """Shadows of objects in code that is differentiated itself: what is written must not be reached in two ways."""
+        """Shadows of objects in code that is differentiated itself: written memory must not be reached in two ways."""
         objects = [leaf for _, leaf in self.derivation.active_objects()]
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
         given = self._objects_given()
@@ -232,7 +232,7 @@ class ArgumentMemory:
         return self.derivation.task.role_of(found[0].position)
 
     def _put_tangents(self, objects: ObjectShadows | SeparateObjects, *, joined: bool) -> None:
-        """Puts the given tangents into shadows, if any; what is reached in several ways must have one tangent."""
+        """Puts the given tangents, if any, into shadows; memory reached in several ways must have one tangent."""
         if all(role is not Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
             return
         self._put_each(objects.given(self.references, TANGENT, copy_in))
@@ -290,7 +290,7 @@ class ArgumentMemory:
         return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
 
     def _is_written(self, leaves: Sequence[Content]) -> bool:
-        """True if the function may write to the memory of a leaf, or to what it points to."""
+        """True if the function may write to the memory of a leaf, or to memory that it points to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _refuse_mixed(self, are_mixed: Value) -> None:
@@ -319,7 +319,7 @@ class ArgumentMemory:
         tracked.shadow = shadow_pointer(self.emit, meminfo, tracked.extent)
 
     def _is_copied(self, tracked: Tracked) -> bool:
-        """True if a tangent may lie otherwise than its argument: where nothing at all is written, a copy will do."""
+        """True if a tangent may have another layout than its argument: if nothing at all is written, a copy will do."""
         assert tracked.target is not None
         return (
             tracked.role is Role.TANGENT
@@ -400,7 +400,7 @@ class ArgumentMemory:
         return self._scratch[index]
 
     def copy_out(self) -> None:
-        """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
+        """Copies derivatives to the caller's destinations if they were accumulated elsewhere."""
         builder = self.builder
         if self.given_shadows is not None:
             self.given_shadows.take()

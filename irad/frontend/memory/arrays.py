@@ -227,7 +227,7 @@ def item_at(emit: Emit, leaf: Content, data: Value, shape: Any, strides: Any, in
 
 
 def _slots_of(builder: IRBuilder, leaf: Content, flat: list[Any]) -> list[tuple[int, Any]]:
-    """Stack slots with the LLVM arguments that describe where an array lies."""
+    """Stack slots with the LLVM arguments that say where the elements of an array are."""
     first = leaf.index + tree.SHAPE + leaf.type.ndim
     indices = (
         leaf.index + tree.MEMINFO,

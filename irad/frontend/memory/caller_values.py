@@ -40,17 +40,17 @@ Refuse = Callable[..., None]
 
 
 def copy_in(builder: IRBuilder, given: Value, shadow: Value) -> None:
-    """Stores what is given in the shadow."""
+    """Stores a given number in the shadow."""
     builder.store(builder.load(given, align=1), shadow, align=1)
 
 
 def add_in(builder: IRBuilder, given: Value, shadow: Value) -> None:
-    """Adds what is given to the shadow."""
+    """Adds a given number to the shadow."""
     builder.store(builder.fadd(builder.load(shadow, align=1), builder.load(given, align=1)), shadow, align=1)
 
 
 def copy_out(builder: IRBuilder, given: Value, shadow: Value) -> None:
-    """Stores the shadow in what is given."""
+    """Stores a number of the shadow in the given memory."""
     builder.store(builder.load(shadow, align=1), given, align=1)
 
 
@@ -89,7 +89,7 @@ SHADOW = MessageWords(
 
 
 class CallerValues(NotesVisitor):
-    """Follows what is given beside the shadows of what was noted of the objects of a call.
+    """Follows the caller's values beside the shadows that were noted of the objects of a call.
 
     Args:
         noted: where the notes are.
@@ -112,7 +112,7 @@ class CallerValues(NotesVisitor):
         self._refuse, self._words, self._visit_float, self._visit_block = refuse, words, visit, visit_block
 
     def value(self, content: tree.Content, given: Any, given_type: types.Type, name: str) -> None:
-        """Follows what is given for an object.
+        """Follows the value given for an object.
 
         Args:
             content: the object.
@@ -130,7 +130,7 @@ class CallerValues(NotesVisitor):
         self.visit(content, Cursor(given=at))
 
     def visit(self, content: tree.Content, at: Cursor = NOWHERE) -> None:
-        """Follows what is given for a part; None stands for zero."""
+        """Follows the value given for a part; None stands for zero."""
         if tree.has_derivative(content) and _given(at).content.type == types.none:
             self.skip(content, at)
         else:
@@ -300,7 +300,7 @@ def item_of(emit: Emit, kinds: tuple[Any, Any, Any], container: Any, key: Any) -
 
 
 def refuse_length(refuse: Refuse, builder: IRBuilder, given: Any, wanted: Any, words: MessageWords, name: str) -> None:
-    """Refuses what is given for a container and has another length."""
+    """Refuses a value given for a container that has another length."""
     refuse(
         builder.icmp_signed("!=", given, wanted),
         f"the {words.what} of {name} has a different length",
@@ -426,7 +426,7 @@ class CallerShadows:
         self._names = " and ".join(each.name for each in objects if each.value is not None)
 
     def check(self, arguments: Regions, arrays: Sequence[Extent], others: Sequence[CallerShadows]) -> None:
-        """Ends the call where the memory shares something with an argument, or does not share what the argument shares.
+        """Ends the call if the memory overlaps an argument, or itself otherwise than the argument overlaps itself.
 
         Args:
             arguments: the memory of all arguments, placed.
@@ -459,7 +459,7 @@ class CallerShadows:
         self._references.refuse(condition, what, remedy, reason)
 
     def _blocks(self, lanes: Sequence[CallerShadows], arrays: Sequence[Extent], *, by_shadow: bool) -> Regions:
-        """A table of all blocks, and in the third word where the shadow of each is, or the other way round."""
+        """A table of all blocks, with the address of each shadow in the third word, or the other way round."""
         build, table = self._builder, Regions(self._emit)
 
         def add(extent: Extent, shadow: Any) -> None:
@@ -483,7 +483,7 @@ class CallerShadows:
         return table
 
     def put(self) -> None:
-        """Puts what the memory holds into the shadows."""
+        """Copies the content of the memory into the shadows."""
         if any(map(_is_added_to, self._objects)):
             self.visit(copy_in, wanted=_is_added_to)
 
@@ -530,7 +530,7 @@ def _meet(given: Any, order: Any, count: int, others: Any, others_order: Any, ot
 
 
 def _shares_otherwise(blocks: Any, order: Any, count: int, _: Any, _order: Any, _count: int) -> bool:
-    """Compiled by Numba: whether blocks of a sorted table meet, and what their third words point to does not."""
+    """Compiled by Numba: true if blocks of a sorted table meet, but not the blocks that their third words point to."""
     high = shift = 0
     for i in range(count):
         k = order[i]

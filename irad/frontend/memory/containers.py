@@ -140,7 +140,7 @@ class Maker:
         return made
 
     def dictionary(self, dict_type: Any) -> tuple[Any, Callable[[Any, Any], None]]:
-        """An empty dictionary, and what emits the insertion of a value under a key."""
+        """An empty dictionary, and a function that emits the insertion of a value under a key."""
         context, build = self._context, self._builder
         key_type, value_type = dict_type.key_type, dict_type.value_type
         made = context.compile_internal(build, lambda: new_dict(key_type, value_type), dict_type(), [])

@@ -104,7 +104,7 @@ def fill_block(
     references: References,
     name: str,
 ) -> None:
-    """Puts the items of a list, the tangent, into a block; ends the call where it has another length.
+    """Puts the items of a list, the tangent, into a block; ends the call if it has another length.
 
     Args:
         leaf: the list.

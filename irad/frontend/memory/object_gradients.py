@@ -1,4 +1,4 @@
-"""Gradients with respect to objects, made from what `walks` noted, after the reverse sweep has run.
+"""Gradients with respect to objects, made from the notes of `walks` after the reverse sweep has run.
 
 An instance becomes an instance or a named tuple, a list a list, a dictionary a dictionary with the same keys: the
 structure that the argument had before the call. Arrays are those of the shadows themselves.
@@ -25,7 +25,7 @@ from irad.frontend.values.layouts import size_of_element
 
 
 class NotesVisitor(Visitor):
-    """Goes through what was noted of the objects of a call, in the same order.
+    """Goes through the notes on the objects of a call, in the order in which they were made.
 
     Args:
         noted: where the notes are.
@@ -40,7 +40,7 @@ class NotesVisitor(Visitor):
         self._noted, self._visit_numbers = noted, block
 
     def skip(self, content: tree.Content, at: Cursor = NOWHERE) -> None:
-        """Reads what was noted, and does nothing."""
+        """Reads the notes on a part without making a gradient."""
         NotesVisitor(self._emit, self._noted).visit(content, at)
 
     # --- notes --------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class ObjectGradients(NotesVisitor):
         self._maker = Maker(emit, fail)
 
     def visit_other(self, content: tree.Content, at: Cursor) -> Value:
-        """None stands for the gradient of what has no derivative."""
+        """None, for the gradient of a part without a derivative."""
         return self._context.get_dummy_value()
 
     def visit_number(self, content: tree.NumberContent, at: Cursor) -> Value:

@@ -63,7 +63,7 @@ class ObjectShadows:
         self.regions.close()
 
     def _walk(self) -> dict[int, ShadowAt]:
-        """Walks through everything; where that of what gets a shadow here will be, by LLVM parameter."""
+        """Walks through everything; returns the places of the shadows that are made here, by LLVM parameter."""
         walk = ArgumentWalk(self._emit, self.regions)
         found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
         found |= {tracked.leaf.data_index: walk.extent(tracked.extent) for tracked in self._arrays}

@@ -1,4 +1,4 @@
-"""References that a derivative call holds: to memory that it may return, to its own, to what objects point to."""
+"""References that a derivative call holds: to memory that it may return, to its own, to memory of objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER = ir.IntType(32)
 
 @dataclass
 class Refusals:
-    """Ends a call with a SignatureError where a condition holds.
+    """Ends a call with a SignatureError if a condition holds.
 
     There may be hundreds of conditions, for each two arrays one. So the references that the call holds are dropped in
     one block for all of them, from which each goes on to its own exception.

@@ -80,7 +80,7 @@ class Regions:
         self.size: Value
 
     def open(self, allocate: Callable[[Any], Any]) -> None:
-        """Makes room for what was counted, and starts again; ``allocate`` makes zeroed memory: a meminfo."""
+        """Makes room for the counted entries, and starts again; ``allocate`` makes zeroed memory: a meminfo."""
         build = self._builder
         counts = [build.load(count) for count in self._counts]
         # The order has an entry for each region, which nothing counts.
@@ -167,7 +167,7 @@ class Regions:
         return nullcontext
 
     def hold(self, meminfo: Value) -> None:
-        """A reference is taken, for `release`; not where shadows lie apart: these hold their own."""
+        """Takes a reference, for `release`; not if shadows lie apart, which hold their own."""
         if self._keeps_apart:
             return
         self._add(_REFERENCES, self._builder.ptrtoint(meminfo, INTP))
@@ -408,7 +408,7 @@ class SsaRecorder:
         self.kept.append(model.load_from_data_pointer(self._builder, pointer))
 
     def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
-        """Makes a block for ``count`` items; returns what surrounds the notes of each, in a loop that comes next."""
+        """Makes a block for ``count`` items; returns a context for the notes of each, in the loop that follows."""
         build, before = self._builder, self._builder.block
         block = ItemNotes(cgutils.alloca_once(build, VOID_POINTER))
         counter = cgutils.alloca_once(build, INTP)

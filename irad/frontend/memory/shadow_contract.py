@@ -126,7 +126,7 @@ class ShadowContract:
             )
 
     def _is_only_read(self, tracked: Tracked) -> bool:
-        """True if what is given is a tangent, in a call that writes to no memory of the caller's."""
+        """True if the given array is a tangent, in a call that writes to no memory of the caller's."""
         return tracked.role is Role.TANGENT and self.derivation.writes_nothing
 
     def _strides_differ(self, leaf: Content, lengths: Sequence[Any], given: Sequence[Any]) -> Any:

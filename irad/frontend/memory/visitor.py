@@ -1,4 +1,4 @@
-"""One way through a value and what it points to, in generated code: a visitor, and the cursor that it moves."""
+"""One way through a value and its memory, in generated code: a visitor, and the cursor that it moves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Place of a part of a value: an address, or None where a visitor has no use for it.
+    """Place of a part of a value: an address, or None if a visitor has no use for it.
 
     Attributes:
         value: in the value itself.

@@ -86,22 +86,22 @@ class ArgumentWalk(Visitor):
     # --- the walk -----------------------------------------------------------------------------------------------------
 
     def enters(self, content: tree.Content) -> bool:
-        """All parts: what has no derivative may share memory with what has one."""
+        """All parts: one without a derivative may share memory with one that has a derivative."""
         return True
 
     def visit_reference(self, content: tree.Reference, at: Cursor) -> None:
-        """A reference in memory: the shadow of what it points to belongs in the shadow of that memory."""
+        """A reference in memory: the address of its target's shadow belongs in the shadow of that memory."""
         found = self.follow(content, self._emit.load(at.value, 0), self._emit.load(at.value, tree.pointer_at(content)))
         self._store(found, at.shadow, tree.pointer_at(content))
 
     def follow(self, content: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
-        """Follows a reference; returns the shadow of what it points to."""
+        """Follows a reference; returns the shadow of its target."""
         self._hold(meminfo)
         found: ShadowAt = Visitor.visit_reference(self, content, Cursor(pointer))
         return found
 
     def visit_array(self, content: tree.ArrayContent, at: Cursor) -> None:
-        """An array: a region, and what the array in the gradient is made from."""
+        """An array: a region, and the notes from which the array in the gradient is made."""
         build, context = self._builder, self._context
         model = context.data_model_manager[content.type]
         stored = build.bitcast(at.value, model.get_data_type().as_pointer())
@@ -209,7 +209,7 @@ class ArgumentWalk(Visitor):
         return struct
 
     def _hold_value(self, numba_type: Type, place: Value) -> None:
-        """Holds what a value in memory points to."""
+        """Holds the memory that a value in memory points to."""
         build, context = self._builder, self._context
         model = context.data_model_manager[numba_type]
         if not model.contains_nrt_meminfo():
@@ -223,7 +223,7 @@ class ArgumentWalk(Visitor):
 
 
 class ReturnedWalk(Visitor):
-    """One walk. Without shadows, as None, what would be noted is counted.
+    """One walk. Without shadows, given as None, the notes are only counted.
 
     Args:
         notes: where it writes.
@@ -272,14 +272,14 @@ class ReturnedWalk(Visitor):
     # --- the walk -----------------------------------------------------------------------------------------------------
 
     def visit_reference(self, content: tree.Reference, at: Cursor) -> None:
-        """A reference in memory: goes on where it and its shadow point to."""
+        """A reference in memory: goes on at its target, and at that of its shadow."""
         offset = tree.pointer_at(content)
         value = self._emit.load(at.value, offset)
         shadow = None if at.shadow is None else self._emit.load(at.shadow, offset)
         Visitor.visit_reference(self, content, Cursor(value, shadow))
 
     def visit_array(self, content: tree.ArrayContent, at: Cursor) -> None:
-        """An array: where its derivative lies, and its shape."""
+        """An array: the address of its derivative, and its shape."""
         build = self._builder
         array = self._emit.array(content.type, self._emit.stored(content.type, at.value))
         extent = extent_of_array(self._emit, array, content.type)
@@ -300,7 +300,7 @@ class ReturnedWalk(Visitor):
         self.visit_parts(content.parts, Cursor(fields, shadow))
 
     def visit_list(self, content: tree.ListContent, at: Cursor) -> None:
-        """A list: how many items it has, and where their derivatives lie."""
+        """A list: the number of its items, and the addresses of their derivatives."""
         build = self._builder
         count, items = self._items_of(content, at.value)
         field, size = (LIST.offset("items"), LIST.size) if content.is_typed else (HEADER_DATA, HEADER_SIZE)
@@ -318,7 +318,7 @@ class ReturnedWalk(Visitor):
             self.visit(content.item, item)
 
     def visit_dictionary(self, content: tree.DictionaryContent, at: Cursor) -> None:
-        """A dictionary: of each entry its key, and where the derivative of its value lies."""
+        """A dictionary: the key of each entry, and the address of the derivative of its value."""
         pointer, shadow = at.value, at.shadow
         count = self._emit.call("numba_dict_length", INTP, [pointer])
         self._note(count)
@@ -333,13 +333,13 @@ class ReturnedWalk(Visitor):
             self.visit(content.value, Cursor(value, moved(self._emit, cell, content.value_at)))
 
     def _cell(self, cells: Any, number: Any) -> Any:
-        """The shadow of an entry; null where there are none."""
+        """The shadow of an entry; null if there are none."""
         build = self._builder
         slot = build.gep(cells, [build.mul(number, INTP(WORD))])
         return self._behind(build.select(cgutils.is_null(build, cells), cells, slot), 0, WORD)
 
     def _hold_key(self, content: tree.DictionaryContent, key: Any) -> None:
-        """Holds what a key points to, where the dictionary may be gone when the notes are read."""
+        """Holds the memory of a key, if the dictionary may be gone when the notes are read."""
         if isinstance(self._notes, Regions):
             value = self._emit.stored(content.key.type, key)
             for _, meminfo in self._context.nrt.get_meminfos(self._builder, content.key.type, value):
