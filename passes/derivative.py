@@ -102,7 +102,7 @@ def _wanted(program: Program) -> Variant:
 
 
 def _entry_shadows(unit: Unit) -> tuple[int, ...]:
-    """The parameters whose memory has a shadow, asked for or for company of another."""
+    """The parameters whose memory has a shadow: it was asked for, or a pointer may reach both it and active memory."""
     return tuple(
         i
         for i, param in enumerate(unit.function.params)

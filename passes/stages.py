@@ -131,7 +131,7 @@ def may_gather(made: GeneratedPair) -> bool:
 
 
 def is_tuned(made: GeneratedPair) -> bool:
-    """True if code that stays the same to the bit may be brought into a faster form."""
+    """True if optimisations apply that keep results the same to the bit."""
     request = made.program.request
     return is_reverse(made) and not (request.watches or request.is_primal or made.unit.everything)
 

@@ -40,7 +40,8 @@ class Activity:
     Attributes:
         active: float values (and aggregates of them) with a cotangent.
         shadowed: the memory objects that have a shadow, as a mask.
-        active_objects: those whose floats are active, as a mask; the others have a shadow only for company.
+        active_objects: those whose floats are active, as a mask; the others have a shadow
+            only because a pointer may reach both.
         points_to: the result this one is built on.
         varied, useful: floats that depend on an active input; floats on which an output depends.
         varied_objects, useful_objects: the same of memory, as masks.

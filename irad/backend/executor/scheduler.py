@@ -47,7 +47,7 @@ def scheduler_text() -> str:
 def scheduler() -> Scheduler:
     """The code of the process.
 
-    It is simple: LLVM's whole pipeline would make it little faster, and take half a second.
+    It is simple: LLVM's whole pipeline would hardly speed it up, and take half a second.
     """
     module = llvm.parse_assembly(scheduler_text())
     module.verify()

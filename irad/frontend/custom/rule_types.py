@@ -190,7 +190,7 @@ def _takes_part(leaf: Content, variant: Variant) -> bool:
     if leaf.type == types.voidptr:
         return variant.kinds[leaf.index] is ParameterKind.SHADOW
     if leaf.kind is LeafKind.INERT:
-        return False  # integers may have a shadow for company
+        return False  # integers may have one, where a pointer may reach floats too
     if leaf.kind is LeafKind.NUMBER:
         return any(k is ParameterKind.ACTIVE for k in parts_of(leaf, variant))
     if leaf.kind is LeafKind.ARRAY:

@@ -15,7 +15,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place.
+    """A source location that the executor can name: of an access, or of an operation for which threads wait.
 
     Attributes:
         words: description of the access.
