@@ -158,6 +158,7 @@ def _allocated(context: Any, builder: Any, array: Any, itemsize: int, blocks: li
     """Memory for a copy of an array, of at least a byte."""
     allocate = _function(builder, "malloc", _BYTES, [_WORD])
     bytes_ = builder.mul(array.nitems, _WORD(itemsize))
+    # For no bytes `malloc` may return null, as it does without memory.
     data = builder.call(allocate, [builder.select(builder.icmp_signed(">", bytes_, _WORD(0)), bytes_, _WORD(1))])
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, data)):
         for block in blocks:

@@ -95,6 +95,7 @@ def csr_matvec(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     check_matrix("csr_matvec", data.size, indices, indptr, x.size)
     found = np.zeros(indptr.size - 1, data.dtype)
     for i in range(found.size):
+        # A zero of the type of the entries.
         total = found[i]
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k] * x[indices[k]]

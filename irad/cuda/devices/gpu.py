@@ -157,6 +157,7 @@ class GpuDevice:
     def _allocate(self, size: int) -> Buffer:
         address = self.driver.allocate(size)
         owner = _Owner()
+        # At exit the driver frees all memory itself, and may be gone already.
         weakref.finalize(owner, self.driver.free, address).atexit = False
         return Buffer(address, size, owner)
 

@@ -123,9 +123,11 @@ class Shadows:
                 raise _unlike(name + kind.way(key), f"is {_shown(other)}, the argument {_shown(item)}")
             else:
                 number = _Number(shadow, key, kind, other, item)
+                # A shadow that is reached in several ways has one number, to which all its derivatives are added.
                 yield self._known.setdefault((id(shadow), key), number)
 
     def _claim(self, value: Any, shadow: Any, name: str, lane: int) -> None:
+        # Tuples are values, not places: that two parts are one tuple means nothing.
         if isinstance(value, tuple):
             return
         self._primals.add(id(value))

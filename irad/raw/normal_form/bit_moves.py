@@ -127,6 +127,7 @@ def _convert(group: dict[Instruction, None], kind: Type) -> None:
     for inst in group:
         inst.type = kind
         if inst.metadata and isinstance(inst, Load):
+            # What else LLVM notes on a load, such as a range, holds of integers only.
             inst.metadata = kept_metadata(inst, "dbg", "tbaa")
     for inst in group:
         first = 1 if isinstance(inst, Select) else 0
