@@ -29,7 +29,7 @@ TO_OUTPUT, TO_INPUT, TO_FILTER = 0, 1, 2
 
 @inner_jitable(error_model="numpy")
 def add_direct(what, x, w, y, stride, pad, dilation, flipped):
-    """``y`` += x ∗ w, or the adjoint by x, or that by w; each of three axes."""
+    """``y`` += x ∗ w, or its adjoint with respect to x or w; each of three axes."""
     for t0 in range(w.shape[0]):
         s0 = shift_of(t0, w.shape[0], dilation[0], pad[0], flipped)
         lo0, hi0 = valid(s0, stride[0], x.shape[0], y.shape[0])
@@ -80,7 +80,7 @@ def _rows(w):
 
 @inner_jitable(error_model="numpy")
 def add_by_columns(what, x, w, y, settings, room):
-    """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
+    """``y`` += x ∗ w, or its adjoint with respect to x or w; images (samples, channels, ·, ·, ·)."""
     stride, pad, dilation, groups, flipped = settings
     inputs, outputs, taps, out = w.shape[1], w.shape[0] // groups, w.shape[2:], y.shape[2:]
     rows, places = _rows(w), out[0] * out[1] * out[2]
@@ -235,7 +235,7 @@ def room_of_shifts(w, out, settings):
 
 @inner_jitable(error_model="numpy")
 def add_by_shifts(what, x, w, y, settings, room):
-    """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
+    """``y`` += x ∗ w, or its adjoint with respect to x or w; images (samples, channels, ·, ·, ·)."""
     pad, groups = settings[1], settings[3]
     inputs, outputs, taps = w.shape[1], w.shape[0] // groups, w.shape[2] * w.shape[3] * w.shape[4]
     padded = _padded(w.shape[2:], y.shape[2:], settings[2])
@@ -404,13 +404,13 @@ def add_conv(y, x, w, settings, room):
 
 @inner_njit
 def add_data(x, y, w, settings, room):
-    """``x`` += adjoint of the convolution by x, of y and w."""
+    """``x`` += adjoint of the convolution with respect to x, from y and w."""
     _add(TO_INPUT, x, w, y, settings, room)
 
 
 @inner_njit
 def add_filter(w, x, y, settings, room):
-    """``w`` += adjoint of the convolution by w, of x and y."""
+    """``w`` += adjoint of the convolution with respect to w, from x and y."""
     _add(TO_FILTER, x, w, y, settings, room)
 
 
