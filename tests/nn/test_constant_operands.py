@@ -111,7 +111,7 @@ def _quick_and_slow(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _quick_and_slow(_BY_PRODUCTS))
-def test_products_of_matrices(name: str, products: Callable[[], int]):
+def test_products_of_matrices(name: str, products: Callable[[], int]) -> None:
     f, arguments, wanted = _BY_PRODUCTS[name]
     weights, ran, found = np.random.default_rng(5).standard_normal(f(*arguments).shape), {}, {}
     for active in wanted:
@@ -149,7 +149,7 @@ _BY_OPERATIONS: dict[str, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", _quick_and_slow(_BY_OPERATIONS))
-def test_operations(name: str):
+def test_operations(name: str) -> None:
     f, arguments, every = _BY_OPERATIONS[name]
     weights, operations, found = np.random.default_rng(5).standard_normal(f(*arguments).shape), {}, {}
     for active in (every, *((i,) for i in every)):

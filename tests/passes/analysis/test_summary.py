@@ -17,8 +17,8 @@ _RECORDS = """
 def attributes(body: str) -> tuple[str, ...]:
     """Of a function with memory for its result, a place for an exception, and two arrays."""
     text = f"{_RECORDS}define void @f(ptr noalias %ret, ptr noalias %exc, ptr %a, ptr %b, i1 %c) {{\n{body}\n}}\n"
-    module, function = parsed(text)
-    ret, exc, a, b, _ = function.params
+    _, function = parsed(text)
+    ret, exc, a, b, *_ = function.params
     summarise(function, {ret: _NO_POINTERS, exc: _NO_POINTERS, a: DOUBLES, b: DOUBLES}, registry(), ret)
     return function.attributes
 
@@ -32,19 +32,19 @@ _ADD = """  %x = load double, ptr %a
   ret void"""
 
 
-def test_reads_and_writes():
+def test_reads_and_writes() -> None:
     assert attributes(_ADD) == summary("2", "3")
 
 
-def test_a_pointer_to_an_argument_in_the_result():
+def test_a_pointer_to_an_argument_in_the_result() -> None:
     assert attributes(f"  store ptr %b, ptr %ret\n{_ADD}") == summary("2", "0,3", "3")
 
 
-def test_a_pointer_to_an_argument_in_a_global():
+def test_a_pointer_to_an_argument_in_a_global() -> None:
     assert attributes(f"  store ptr %b, ptr @state\n{_ADD}") == ()
 
 
-def test_a_global_that_is_written():
+def test_a_global_that_is_written() -> None:
     assert attributes(f"  store double 1.0, ptr @state\n{_ADD}") == ()
 
 
@@ -56,10 +56,10 @@ _MERGED = """  %x = load double, ptr %a
   ret void"""
 
 
-def test_an_exception_whose_store_is_merged_with_that_of_the_result():
+def test_an_exception_whose_store_is_merged_with_that_of_the_result() -> None:
     assert attributes(_MERGED.format(constant="@record")) == summary("2", "0,1,3")
 
 
-def test_a_constant_array_in_the_result():
+def test_a_constant_array_in_the_result() -> None:
     # such an array may hold floats, so what the caller reads there has to be known to it
     assert attributes(_MERGED.format(constant="@weights")) == ()
