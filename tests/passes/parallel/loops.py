@@ -114,6 +114,15 @@ _CALL_BODY = """
   %x = load double, ptr %norm
   store double %x, ptr %t
 """
+_HANDED_BODY = """
+  %p = getelementptr double, ptr %a, i64 %at
+  %room = alloca double
+  %x = load double, ptr %p
+  store double %x, ptr %room
+  %z = call double @square(ptr %{handed})
+  %t = getelementptr double, ptr %b, i64 %at
+  store double %z, ptr %t
+"""
 _FOREIGN_BODY = """
   %x = call double @unknown(ptr %args)
   %t = getelementptr double, ptr %b, i64 %at
@@ -126,6 +135,13 @@ _INDIRECT_BODY = """
   %t = getelementptr double, ptr %b, i64 %at
   store double %x, ptr %t
 """
+_SQUARE = """
+define double @square(ptr %p) {
+  %x = load double, ptr %p
+  %z = fmul double %x, %x
+  ret double %z
+}
+"""
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 
 STENCIL = _PROGRAM.format(body=_STENCIL_BODY)
@@ -134,5 +150,7 @@ EITHER = _PROGRAM.format(body=_EITHER_BODY)
 COPY = _MEMCPY + _PROGRAM.format(body=_COPY_BODY)
 REFILL = _MEMCPY + _PROGRAM.format(body=_REFILL_BODY)
 CALL = "declare i32 @numba_xxnrm2(i8, i64, ptr, i64, ptr)\n" + _PROGRAM.format(body=_CALL_BODY)
+HANDED = _PROGRAM.format(body=_HANDED_BODY.format(handed="p")) + _SQUARE
+HANDED_OWN = _PROGRAM.format(body=_HANDED_BODY.format(handed="room")) + _SQUARE
 INDIRECT = _PROGRAM.format(body=_INDIRECT_BODY)
 FOREIGN_KERNEL = _PROGRAM.format(body=_FOREIGN_BODY)

@@ -6,7 +6,17 @@ from irad.passes.mode import AUGMENTED, reverse_mode
 from irad.passes.parallel.launch import Table
 from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.request import LoopArray, MemoryType
-from tests.passes.parallel.loops import ARRAYS, CALL, COPY, EITHER, IN_PLACE, REFILL, STENCIL
+from tests.passes.parallel.loops import (
+    ARRAYS,
+    CALL,
+    COPY,
+    EITHER,
+    HANDED,
+    HANDED_OWN,
+    IN_PLACE,
+    REFILL,
+    STENCIL,
+)
 from tests.passes.units import derivative, generated
 
 
@@ -46,6 +56,12 @@ def test_a_pointer_to_two_arrays_makes_lanes_run_one_by_one():
     assert sharing.obstacle == "a pointer may point to several arrays"
     assert sharing.shared() == []
     assert all("one by one" in sharing.explain(param) for param in sharing.modes)
+
+
+def test_an_array_handed_to_a_function_makes_lanes_run_one_by_one():
+    """The adjoint of the function adds to the array's shadow, not to that of the lane."""
+    assert sharing_of(HANDED).obstacle == "an active array is handed to square"
+    assert sharing_of(HANDED_OWN).obstacle is None
 
 
 def test_arrays_of_unknown_elements_make_lanes_run_one_by_one():
