@@ -120,6 +120,15 @@ def test_beyond_64_objects_the_rest_share_a_scope():
     assert listed(module, scopes.shadow(rest)["alias.scope"]) <= listed(module, scopes.primal(rest)["noalias"])
 
 
+def test_a_scope_that_objects_share_stands_for_all_of_them():
+    _, function, points_to, scopes = many_objects()
+    one, other = (points_to.mask(value(function, name)) for name in ("l78", "l79"))
+    metadata = scopes.shadow(one)
+    assert scopes.kind_of(metadata) == ("shadow", one)
+    scopes.shadow(other)
+    assert scopes.kind_of(metadata) == ("shadow", one | other)
+
+
 def test_the_oracle_says_nothing():
     (made,) = generated(TEXT, "ssccc", plan="save_all")
     for function in (made.pair[AUGMENTED], made.pair[REVERSE]):

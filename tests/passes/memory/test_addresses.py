@@ -185,6 +185,8 @@ next:
 end:
   %shift = shl i64 %i, 4
   %shifted = getelementptr i8, ptr %a, i64 %shift
+  %by = shl i64 16, %n
+  %shifted.by = getelementptr i8, ptr %a, i64 %by
   %product = mul i64 %i, 24
   %scaled = getelementptr i8, ptr %a, i64 %product
   %beside = add i64 %product, 8
@@ -221,6 +223,7 @@ end:
         ("up", Position(0, 16)),  # steps of 32 and of 48, in turn
         ("pair", Position(0, 16)),  # every other of eight bytes
         ("shifted", Position(0, 16)),
+        ("shifted.by", ANYWHERE),
         ("scaled", Position(0, 24)),
         ("wraps", Position(0, 8)),  # the sum may wrap around, and 24 does not divide 2**64
         ("counted", Position(8, 24)),

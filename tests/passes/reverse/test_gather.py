@@ -275,3 +275,48 @@ def test_gradients_of_products_of_neighbours(
         np.testing.assert_allclose(list(shadow), expected, rtol=1e-12, err_msg=f"{n} iterations by {step}")
         np.testing.assert_allclose(of_factor[0], of_y, rtol=1e-12)
     made.close()
+
+
+SCALED = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %x, ptr %y, ptr %out, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %q = getelementptr i8, ptr %p, i64 8
+  %a = load double, ptr %p
+  %b = load double, ptr %q
+  %c = load double, ptr %y
+  %ab = fmul double %a, %b
+  %abc = fmul double %ab, %c
+  %to = getelementptr double, ptr %out, i64 %i
+  store double %abc, ptr %to
+  %i.next = add i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %end, label %loop
+end:
+  ret i32 0
+}
+"""
+
+
+def test_the_cotangent_of_a_factor_that_stores_might_change_is_a_sum():
+    """The load of `y[0]` stays in the loop, since `out` may be the same array; here it is not."""
+    made = running(SCALED, "scsssc", [DOUBLES, POINTERS, *[DOUBLES] * 3, None])
+    assert ".gathering:" in made.derivative.text
+    for n in (1, 7, 8, 9, MOST):
+        x, (y, *seeds) = np.random.default_rng(2).uniform(0.5, 1.5, (2, n + 1))
+        arrays = [doubles(0.0), doubles(*x), doubles(y), doubles(*np.zeros(n))]
+        shadows = [doubles(0.0), doubles(*np.zeros(n + 1)), doubles(0.5), doubles(*seeds)]
+        result, *given = map(pointer, arrays)
+        assert made.augmented(result, ctypes.c_void_p(0), *given, ctypes.c_int64(n), *map(pointer, shadows)) == 0
+        made.reverse()
+        expected = np.zeros(n + 1)
+        expected[:-1] += seeds * x[1:] * y
+        expected[1:] += seeds * x[:-1] * y
+        _, of_x, of_y, of_out = shadows
+        np.testing.assert_allclose(list(of_x), expected, rtol=1e-12)
+        np.testing.assert_allclose(of_y[0], 0.5 + seeds @ (x[:-1] * x[1:]), rtol=1e-12)
+        assert list(of_out) == [0.0] * n
+    made.close()
