@@ -49,3 +49,23 @@ def test_layouts():
         "list": DOUBLES,
     }
     assert around.layout(value(unit.function, "lists"), 0) == DOUBLES
+
+
+def test_accesses_tell_the_places_of_numbers_where_no_layout_is_known():
+    text = """
+    define void @f(double %x) {
+      %array = alloca [4 x double]
+      %pair = alloca [2 x i64]
+      %second = getelementptr i64, ptr %pair, i64 1
+      store double %x, ptr %array
+      store double %x, ptr %pair
+      store float 1.0, ptr %second
+      ret void
+    }"""
+    unit = unit_of(text, "c")
+    around, array, pair = Around(unit), value(unit.function, "array"), value(unit.function, "pair")
+    assert around.number_places(array) == around.layout(array) == DOUBLES  # all elements, not only the first
+    assert around.layout(pair) is None
+    found = around.number_places(pair)
+    assert found is not None
+    assert found.fields == ((0, "double"), (8, "float"))

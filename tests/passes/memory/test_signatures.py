@@ -154,3 +154,24 @@ def test_of_other_new_memory_nothing_is_known():
     assert types.layout(mask) is None
     assert types.holds_floats(mask)
     assert found.contents[mask.bit_length() - 1] == mask
+
+
+def test_memory_that_a_callee_fills_has_the_numbers_that_the_signature_states():
+    """A copy of the records moves both; what the function itself stores would show only one of them."""
+    module, function = parsed("""
+    define void @f(double %x, i64 %i) {
+      %room = alloca [8 x i64]
+      %at = getelementptr { double, i64 }, ptr %room, i64 %i
+      store double %x, ptr %at
+      call void @fill(ptr %room)
+      ret void
+    }
+    define void @fill(ptr %records) {
+      store float 1.0, ptr %records
+      ret void
+    }""")
+    records = MemoryType(16, ((0, "double"), (8, "float")))
+    signatures = match_signatures(module, [Signature("fill", (("records", records),))])
+    points_to = find_objects(function, {}, registry(), signatures=signatures)
+    found = find_memory_types(function, ModRef(points_to, registry()), {})
+    assert found.layout(points_to.mask(value(function, "room"))) == records
