@@ -91,8 +91,7 @@ class HostConvention:
     """A host's convention.
 
     Attributes:
-        result: the parameter for the memory of the result: of the entry, and of the functions that the request has
-            signatures or rules for. They return a status.
+        result: the parameter for the memory of the entry's result; the entry returns a status.
         returned: the statuses with which a caller goes on; with others it leaves as well.
         exhausted: status that the entry of a derivative returns if there is no more memory for its tape.
         no_derivative: status that it returns if an indirect callee has no derivative.
@@ -102,6 +101,7 @@ class HostConvention:
         is_shared: many threads run an entry at the same time on the same memory, but for what it allocates itself.
         is_inside: where that is so, the entry is called inside of a kernel: with other arguments by each thread, whose
             tape lies by itself. Else arguments are those of a launch, and words of the tapes of a warp alternate.
+        ruled_result: the parameter for the memory of the result of functions that have rules; None: they have none.
         ends: functions that end the process: prefixes of their names.
     """
 
@@ -114,6 +114,7 @@ class HostConvention:
     library: LibraryCode = LibraryCode()
     is_shared: bool = False
     is_inside: bool = False
+    ruled_result: int | None = 0
     ends: tuple[str, ...] = ()
 
     def drops_reference(self, call: CallSite) -> bool:

@@ -20,7 +20,7 @@ from irad.errors import SignatureError, UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
-from irad.ir.types import FloatType, PointerType, StructType, Type, holds_floats
+from irad.ir.types import FloatType, IntType, PointerType, StructType, Type, holds_floats
 from irad.ir.values import (
     ConstantAggregate,
     ConstantExpression,
@@ -31,11 +31,15 @@ from irad.ir.values import (
     const_int,
     zero,
 )
+from irad.passes.analysis.summary import summarise
+from irad.passes.callees import effects_of
+from irad.passes.memory.objects import may_hold_pointer
 from irad.passes.memory.record_layouts import scalars
 from irad.passes.mode import AUGMENTED, REVERSE
 from irad.raw.symbols import expanded, named_by
 from irad.records import dataclass
-from irad.ruleset.interface import Inactive, PairRule, Rule
+from irad.ruleset.interface import Effects, Inactive, PairRule, Rule
+from irad.ruleset.registry import Registry
 
 _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")
 _INACTIVE_TABLES: Final = ("__enzyme_inactivefn", "__irad_inactivefn")
@@ -60,14 +64,20 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Declarations of a module: symbols of functions without derivative; derivatives, by symbol of the primal."""
+    """Declarations of a module, by symbol.
 
-    inactive: tuple[str, ...]
+    Attributes:
+        inactive: functions without derivative, and their effects on memory where their code shows these.
+        handwritten: derivatives, by symbol of the primal.
+    """
+
+    inactive: dict[str, Effects | None]
     handwritten: dict[str, Handwritten]
 
     def rules(self) -> tuple[Rule, ...]:
         """Rules for what the module declares."""
-        inactive = (Inactive(self.inactive, "the module declares it inactive", None),) if self.inactive else ()
+        why = "the module declares it inactive"
+        inactive = (Inactive((name,), why, effects, name) for name, effects in self.inactive.items())
         return (*inactive, *(PairRule((name,), name, 0) for name in self.handwritten))
 
     def symbols(self) -> frozenset[str]:
@@ -75,15 +85,32 @@ class Declared:
         return frozenset((*self.inactive, *self.handwritten))
 
 
-def read_declared(module: Module) -> Declared:
+def read_declared(module: Module, registry: Registry) -> Declared:
     """Reads what a module declares.
+
+    Args:
+        module: it.
+        registry: the rules of libraries.
 
     Raises:
         SignatureError: a derivative does not fit its function.
     """
     inactive = dict.fromkeys((*_annotated(module), *_attributed(module), *_listed(module)))
     handwritten = {str(each.primal.name): each for each in _registered(module)}
-    return Declared(tuple(name for name in inactive if name not in handwritten), handwritten)
+    known = {name: _effects(module.functions[name], registry) for name in inactive if name not in handwritten}
+    return Declared(known, handwritten)
+
+
+def _effects(function: Function, registry: Registry) -> Effects | None:
+    """Effects of a function on the memory of its arguments; None where its code does not show them."""
+    result = function.function_type.result
+    is_replaceable = any(word in ("weak", "linkonce") for word in function.prefix)
+    if function.is_declaration or is_replaceable or (may_hold_pointer(result) and not isinstance(result, IntType)):
+        return None
+    given, function.attributes = function.attributes, ()
+    summarise(function, {}, registry)
+    effects, function.attributes = effects_of(function), given
+    return effects
 
 
 def _annotated(module: Module) -> Iterator[str]:

@@ -65,7 +65,7 @@ def differentiate(text: str, toolchain: Toolchain, options: Options, level: int 
         IradError: a call cannot be understood, or a function not be differentiated.
     """
     module = parse_module(text)
-    declared = read_declared(module)
+    declared = read_declared(module, builtin.registry())
     registry = Registry.of(*declared.rules()).overlaid_on(builtin.registry())
     memory = InferredMemory(module)
     try:

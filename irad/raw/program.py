@@ -54,7 +54,7 @@ from irad.ruleset.registry import Registry
 from irad.runtime_layouts import EXHAUSTED, NO_DERIVATIVE
 
 ENTRY: Final = "irad.entry"
-C: Final = HostConvention(result=0, returned=(0,), exhausted=EXHAUSTED, no_derivative=NO_DERIVATIVE)
+C: Final = HostConvention(result=0, returned=(0,), exhausted=EXHAUSTED, no_derivative=NO_DERIVATIVE, ruled_result=None)
 """Convention of the entry, as `irad.passes` reads it; C itself has no statuses."""
 CANDIDATES: Final = "irad.candidates"
 _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})

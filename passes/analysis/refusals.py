@@ -366,11 +366,12 @@ def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
     function = call.callee
     rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
     written = frozenset(unit.mod_ref.of(call).targets)
+    arguments = written - {unit.program.request.host.ruled_result}
     match rule:
         case PairRule(name=name, leaves_arguments=True):
-            numbers, said = written - {0}, f"{name}, whose rule says nothing about what it overwrites,"
+            numbers, said = arguments, f"{name}, whose rule says nothing about what it overwrites,"
         case Inactive(name=name) if name:
-            numbers, said = written - {0}, f"{name}, which was declared inactive,"
+            numbers, said = arguments, f"{name}, which was declared inactive,"
         case PairRule(name=name, parameters=constant) | ConstantParameters(name=name, parameters=constant):
             numbers, said = written & constant, f"{name}, some of whose arguments were declared inactive,"
         case _:

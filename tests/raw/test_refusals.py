@@ -97,6 +97,13 @@ CASES = {
         "asks for a derivative itself",
         "(void *)f, x",
     ),
+    "inactive function that overwrites": (
+        '__attribute__((annotate("enzyme_inactive"), noinline)) static void reset(double *x) { *x = 5; }\n'
+        "double f(double *x) {\n    double a = *x;\n    reset(x);\n    return a * *x;\n}\n"
+        "double use(double *x, double *dx) { return __enzyme_autodiff((void *)f, x, dx); }",
+        "reset, which was declared inactive, writes to the memory of argument '1', which has a derivative",
+        "reset(x);",
+    ),
     "another kind of derivative": (
         "double f(double x) { return x * x; }\ndouble use(double x) { return __enzyme_virtualreverse((void *)f, x); }",
         "asks for derivatives of pointers to functions",
