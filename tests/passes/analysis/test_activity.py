@@ -3,8 +3,25 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import ActivityError, UnsupportedError
+from irad.passes.analysis.summary import summarise
+from irad.passes.derivative import analyse
 from irad.passes.mode import AUGMENTED
-from tests.passes.units import DOUBLES, INTEGERS, POINTERS, block, generated, unit_of, value
+from irad.passes.program import Program
+from irad.passes.variant import Variant
+from irad.ruleset.interface import PairRule
+from irad.ruleset.registry import Registry
+from tests.passes.units import (
+    DOUBLES,
+    INTEGERS,
+    POINTERS,
+    block,
+    generated,
+    parsed,
+    registry,
+    request_of,
+    unit_of,
+    value,
+)
 
 
 def active(text: str, kinds: str, memory=None, **options) -> set[str]:
@@ -266,3 +283,33 @@ def test_an_error_exit_keeps_activity_but_is_not_reversed():
     unit = unit_of(text, "sca", [DOUBLES, POINTERS, None])
     assert block(unit.function, "raise") not in unit.live
     assert unit.activity.is_active(value(unit.function, "x"))
+
+
+RULED = """
+define i32 @f(ptr noalias %r, ptr noalias %a, i64 %n) {{
+  %out = alloca [2 x double]
+  %status = call i32 @ruled(ptr %out, ptr %a)
+  %x = load double, ptr {read}
+  store double %x, ptr %r
+  ret i32 0
+}}
+define i32 @ruled(ptr %out, ptr %a) {{
+  %x = load double, ptr %a
+  store double %x, ptr %out
+  ret i32 0
+}}
+"""
+
+
+@pytest.mark.parametrize(("read", "expected"), [("%out", True), ("%a", False)])
+def test_a_call_with_a_rule_takes_part_if_what_it_writes_is_read(read: str, expected: bool):
+    module, function = parsed(RULED.format(read=read))
+    ruled = module.functions["ruled"]
+    summarise(ruled, dict.fromkeys(ruled.params, DOUBLES), registry(), ruled.params[0])
+    rules = Registry.of(PairRule(("ruled",), "ruled", 0)).overlaid_on(registry())
+    request = request_of(function, "ssc")
+    variant = Variant(function, request.kinds, request.memory, False, False, is_entry=True)
+    unit = analyse(Program(module, rules, request), variant)
+    call = value(function, "status")
+    assert unit.activity.has_shadow(value(function, "a"))
+    assert unit.activity.takes_part(call) is expected

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from irad.ir import types
 from irad.ir.text.printer import print_function
 from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.request import MemoryType
-from tests.passes.units import DOUBLES, INTEGERS, POINTERS, parsed, registry
+from tests.passes.units import DOUBLES, INTEGERS, POINTERS, parsed, registry, unit_of, value
 
 FLOATS = MemoryType(4, ((0, "float"),))
 RECORD = MemoryType(16, ((0, "i64"), (8, "double")))
@@ -145,3 +146,16 @@ def test_an_address_kept_as_integer_is_left_alone():
     changed, lines = retyped(text, POINTERS, POINTERS)
     assert not changed
     assert any(line.startswith("%v = load i64") for line in lines)
+
+
+def test_what_memory_holds_is_found_anew():
+    """Nothing but the copy shows that the local variable holds a number."""
+    text = """
+    define void @f(ptr %a) {
+      %d = alloca [2 x i64]
+      %v = load i64, ptr %a
+      store i64 %v, ptr %d
+      ret void
+    }"""
+    unit = unit_of(text, "c", [DOUBLES])
+    assert unit.memory_types.is_float_at(value(unit.function, "d"), types.DOUBLE)

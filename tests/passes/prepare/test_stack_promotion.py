@@ -125,7 +125,10 @@ exit:
 
 def test_an_array_that_is_read_after_the_next_is_made_stays():
     read = "%old = load double, ptr %before\n  store double %old, ptr %out"
-    assert promoted(LOOP.format(carried="%d", use=read)) is None
+    later = LOOP.format(carried="%d", use=read)
+    assert promoted(later) is None
+    same = LOOP.format(carried="%d", use="").replace("  br i1 %first", f"  {read}\n  br i1 %first")
+    assert promoted(same) is None, "in the block in which the next is made"
 
 
 def test_an_array_that_ends_before_the_next_is_made_does_not():

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import ctypes
+import math
+
 import pytest
 
 from irad.ir.instructions import Phi, Switch
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.mode import AUGMENTED, REVERSE
-from tests.passes.units import generated, gradient
+from tests.passes.units import DOUBLES, POINTERS, doubles, generated, gradient, pointer, running
 
 PLANS = pytest.mark.parametrize("plan", ["default", "save_all"])
 
@@ -282,3 +285,59 @@ def test_of_a_branch_that_all_iterations_take_alike_nothing_is_saved(condition, 
     (loop,) = made.unit.loops.loops
     slab = made.storage.storages.get(loop)
     assert sum(size_in_memory(each.type) for each in (slab.values if slab else ())) == bytes_saved
+
+
+CONDITIONAL = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a, i64 %n, i64 %m, i64 %asked) {{
+entry:
+  %inside = icmp {predicate} i64 %asked, 0
+  br label %outer
+outer:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %latch ]
+  %s = phi double [ 1.0, %entry ], [ %t, %latch ]
+  br i1 %inside, label {ways}
+before:
+  br label %inner
+inner:
+  %j = phi i64 [ 0, %before ], [ %j.next, %inner ]
+  %u = phi double [ %s, %before ], [ %v, %inner ]
+  %p = getelementptr double, ptr %a, i64 %j
+  %x = load double, ptr %p
+  %ux = fmul double %u, %x
+  %v = fadd double %ux, %u
+  %j.next = add i64 %j, 1
+  %j.more = icmp slt i64 %j.next, %m
+  br i1 %j.more, label %inner, label %behind
+behind:
+  br label %latch
+latch:
+  %t = phi double [ %s, %outer ], [ %v, %behind ]
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %n
+  br i1 %more, label %outer, label %end
+end:
+  %q = getelementptr double, ptr %a, i64 %asked
+  store double 0.0, ptr %q
+  store double %t, ptr %r
+  ret i32 0
+}}
+"""
+
+
+@pytest.mark.parametrize(("predicate", "ways"), [("ne", "%before, label %latch"), ("eq", "%latch, label %before")])
+def test_an_inner_loop_that_all_iterations_enter_or_none(predicate: str, ways: str):
+    """Its loads are saved once for all iterations; where it is not entered, its bound means nothing."""
+    text, memory = CONDITIONAL.format(predicate=predicate, ways=ways), [DOUBLES, POINTERS, DOUBLES, None, None, None]
+    made, x = running(text, "scsccc", memory), (0.25, 1.5)
+    for n, m, asked in ((3, 2, 1), (2, 1, 1), (2, -(1 << 60), 0), (1, 1 << 60, 0)):
+        result, seed, a, shadow = doubles(0.0), doubles(0.0), doubles(*x), doubles(0.0, 0.0)
+        numbers = map(ctypes.c_int64, (n, m, asked))
+        given = pointer(result), ctypes.c_void_p(0), pointer(a), *numbers, pointer(seed), pointer(shadow)
+        assert made.augmented(*given) == 0
+        seed[0] = 1.0
+        made.reverse()
+        read = x[:m] if asked else ()
+        value = math.prod(1 + each for each in read) ** n
+        assert result[0] == pytest.approx(value)
+        assert list(shadow) == pytest.approx([n * value / (1 + each) for each in read] + [0.0] * (2 - len(read)))
+    made.close()

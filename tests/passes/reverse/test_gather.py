@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from irad.ir.instructions import Alloca, Store
+from irad.ir.instructions import Alloca, Load, Store
 from irad.ir.module import Function
 from irad.passes.mode import REVERSE
 from tests.passes.units import DOUBLES, POINTERS, doubles, generated, pointer, running
@@ -75,6 +75,26 @@ def test_what_lies_far_behind_is_added_in_each_iteration_and_in_order():
     assert additions(found, ".gathering") == 2
     assert additions(found, ".gathered") == 0
     assert not is_parallel(found)
+
+
+def test_slots_are_not_marked_as_independent():
+    """They carry values from one iteration to the next."""
+    found = gradient(NEIGHBOUR)
+    inside = [b for b in found.blocks if str(b.name).endswith((".gathering", ".gathering.back"))]
+    insts = [inst for block in inside for inst in block.instructions]
+    marked = [inst for inst in insts if "llvm.access.group" in inst.metadata]
+    accesses = [inst for inst in insts if isinstance(inst, Load | Store)]
+    assert marked == [inst for inst in accesses if not isinstance(inst.operands[-1], Alloca)]
+    assert 0 < len(marked) < len(accesses)
+
+
+def test_an_index_made_of_two_that_move_has_no_stride():
+    second = """%u = add i64 %i, 2
+  %w = xor i64 %i, %u
+  %t = getelementptr double, ptr %y, i64 %w
+  %b = load double, ptr %t"""
+    assert versions(second) == []
+    assert versions(second.replace("xor i64 %i, %u", "xor i64 2, %n")) != []
 
 
 def test_parts_of_records_are_apart():

@@ -5,6 +5,7 @@ import pytest
 from irad.ir.instructions import Store
 from irad.passes.mode import REVERSE
 from irad.passes.reverse.sweep import find_updates
+from tests.passes.parallel.loops import ARRAYS, IN_PLACE
 from tests.passes.units import generated, gradient, straight
 
 X, Y = 3.0, 5.0
@@ -76,6 +77,15 @@ def test_other_stores(name: str):
     body, expected = OTHERS[name]
     assert found_in(body) == 0
     assert gradient(straight(body), (X, Y)) == pytest.approx(expected)
+
+
+def test_lanes_do_not_update_arrays_that_they_share():
+    """The cotangent of an element of which lanes have partial shadows is in several places."""
+    update = IN_PLACE.replace("%z = fmul double %x, %y", "%z = fadd double %y, %x")
+    assert update != IN_PLACE
+    pairs = generated(update, "scss", kernels=(("kernel", ARRAYS),))
+    [lane] = [pair for pair in pairs if pair.unit.sharing is not None]
+    assert not find_updates(lane.augmented).stores
 
 
 def test_fewer_accesses():
