@@ -223,3 +223,35 @@ define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {
     slopes = [i.callee.name for i in built if isinstance(i, Call) and isinstance(i.callee, Function)]
     assert [name for name in slopes if name.endswith(("sin.f64", "cos.f64"))] == ["llvm.sin.f64", "llvm.cos.f64"]
     assert sum(isinstance(i, Load) for i in built) == sum(isinstance(i, Store) for i in built) == 4
+
+
+VARIABLES = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {
+entry:
+  %none = alloca double
+  store double 1.0, ptr %none
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %before = phi ptr [ %none, %entry ], [ %own, %loop ]
+  %own = alloca double
+  %p = getelementptr double, ptr %a, i64 %i
+  %x = load double, ptr %p
+  store double %x, ptr %own
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, 2
+  br i1 %more, label %loop, label %end
+end:
+  %first = load double, ptr %before
+  %second = load double, ptr %own
+  %z = fmul double %first, %second
+  store double %z, ptr %r
+  ret i32 0
+}
+"""
+
+
+@PLANS
+def test_each_iteration_has_local_variables_of_its_own(plan: str):
+    found = [directional(VARIABLES, [3.0, 5.0], direction, plan=plan) for direction in ([1.0, 0.0], [0.0, 1.0])]
+    assert found == [5.0, 3.0]

@@ -123,6 +123,19 @@ _HANDED_BODY = """
   %t = getelementptr double, ptr %b, i64 %at
   store double %z, ptr %t
 """
+_CHOICE_BODY = """
+  %p = getelementptr double, ptr %a, i64 %at
+  %room = alloca double
+  %x = load double, ptr %p
+  store double %x, ptr %room
+  %odd = trunc i64 %at to i1
+  %which = select i1 %odd, ptr %p, ptr %room
+  %norm = alloca double
+  %status = call i32 @numba_xxnrm2(i8 100, i64 1, ptr %which, i64 1, ptr %norm)
+  %y = load double, ptr %norm
+  %t = getelementptr double, ptr %b, i64 %at
+  store double %y, ptr %t
+"""
 _FOREIGN_BODY = """
   %x = call double @unknown(ptr %args)
   %t = getelementptr double, ptr %b, i64 %at
@@ -149,7 +162,9 @@ IN_PLACE = _PROGRAM.format(body=_IN_PLACE_BODY)
 EITHER = _PROGRAM.format(body=_EITHER_BODY)
 COPY = _MEMCPY + _PROGRAM.format(body=_COPY_BODY)
 REFILL = _MEMCPY + _PROGRAM.format(body=_REFILL_BODY)
-CALL = "declare i32 @numba_xxnrm2(i8, i64, ptr, i64, ptr)\n" + _PROGRAM.format(body=_CALL_BODY)
+_NORM = "declare i32 @numba_xxnrm2(i8, i64, ptr, i64, ptr)\n"
+CALL = _NORM + _PROGRAM.format(body=_CALL_BODY)
+CALL_OR_OWN = _NORM + _PROGRAM.format(body=_CHOICE_BODY)
 HANDED = _PROGRAM.format(body=_HANDED_BODY.format(handed="p")) + _SQUARE
 HANDED_OWN = _PROGRAM.format(body=_HANDED_BODY.format(handed="room")) + _SQUARE
 INDIRECT = _PROGRAM.format(body=_INDIRECT_BODY)

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from irad.passes.mode import AUGMENTED, reverse_mode
+from irad.ir.instructions import Call, Select
+from irad.ir.values import ConstantInt
+from irad.passes.mode import AUGMENTED, REVERSE, reverse_mode
 from irad.passes.parallel.launch import Table
 from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import (
     ARRAYS,
     CALL,
+    CALL_OR_OWN,
     COPY,
     EITHER,
     HANDED,
@@ -62,6 +65,20 @@ def test_an_array_handed_to_a_function_makes_lanes_run_one_by_one():
     """The adjoint of the function adds to the array's shadow, not to that of the lane."""
     assert sharing_of(HANDED).obstacle == "an active array is handed to square"
     assert sharing_of(HANDED_OWN).obstacle is None
+
+
+def test_a_library_call_adds_to_memory_of_the_lane_itself_or_to_a_partial_shadow():
+    """Which of them an address is in shows when the lane runs."""
+    pairs = generated(CALL_OR_OWN, "scss", kernels=(("kernel", ARRAYS),))
+    [lane] = [pair for pair in pairs if pair.unit.sharing is not None]
+    calls = [inst for inst in lane.pair[REVERSE].instructions() if isinstance(inst, Call)]
+    [adding] = [call for call in calls if str(getattr(call.callee, "name", "")).startswith("irad_add_scaled")]
+    shadow, distance = adding.arguments[3].operands
+    assert shadow.name == "which.shadow"
+    assert isinstance(distance, Select)
+    directly = distance.operands[2]
+    assert isinstance(directly, ConstantInt)
+    assert directly.value == 0
 
 
 def test_arrays_of_unknown_elements_make_lanes_run_one_by_one():

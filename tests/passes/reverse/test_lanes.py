@@ -66,9 +66,9 @@ def test_what_a_rule_keeps_is_kept_once(plan):
         derivative(PRODUCT, kinds, memory, mode=mode, plan=plan).pairs[0].pair
         for mode in (REVERSE_MODE, reverse_mode(4))
     )
-    assert [name for name in called(several[AUGMENTED]) if "memcpy" in name or "alloc" in name] == [
-        name for name in called(one[AUGMENTED]) if "memcpy" in name or "alloc" in name
-    ]
+    kept = [name for name in called(one[AUGMENTED]) if "memcpy" in name or "alloc" in name]
+    assert kept
+    assert [name for name in called(several[AUGMENTED]) if "memcpy" in name or "alloc" in name] == kept
 
 
 def test_callees_get_the_shadows_and_cotangents_of_all_lanes():
