@@ -228,6 +228,21 @@ def test_what_is_appended_tells_the_elements_of_a_list():
     assert found.holds_pointers & items
 
 
+def test_an_item_that_bytes_are_copied_to_does_not_tell_the_elements_of_a_list():
+    """There may be further numbers among them."""
+    text = f"""{LISTS}{COPY}
+    define void @f(ptr %a, double %x, ptr %other) {{
+      %slot = alloca ptr
+      %made = call i32 @numba_list_new(ptr %slot, i64 24, i64 0)
+      %list = load ptr, ptr %slot
+      {APPENDED.replace("{ ptr, double }", "{ ptr, double, double }")}
+      call void @llvm.memcpy.p0.p0.i64(ptr %item, ptr %other, i64 24, i1 false)
+      ret void
+    }}"""
+    function, points_to, found = memory_types_of(text, [None, None, None])
+    assert found.layout(points_to.mask(value(function, "items"))) is None
+
+
 def test_one_of_two_lists_gets_no_layout_from_what_may_go_to_the_other():
     text = f"""{LISTS}
     define void @f(ptr %a, double %x, i1 %c) {{
