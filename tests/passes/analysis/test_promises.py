@@ -27,7 +27,7 @@ define internal void @inner(ptr %work, ptr %x) {{
 
 
 def test_callees_of_callees_store_nothing_active_in_what_was_passed_as_constant():
-    with pytest.raises(ActivityError, match="an active value is stored in .* passed as constant") as caught:
+    with pytest.raises(ActivityError, match=r"an active value is stored in .* passed as constant") as caught:
         generated(TEXT.format(stored="%vv"), "scsc")
     block = getattr(caught.value.instruction, "block", None)
     assert block is not None

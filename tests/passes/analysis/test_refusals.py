@@ -119,6 +119,14 @@ def test_active_numbers_put_somewhere_by_an_atomic_update(update):
     assert "integer" in (text := str(refusal("%x = load double, ptr %a\n  " + update))) or "atomic update" in text
 
 
+def test_numbers_handed_to_a_function_that_takes_integers():
+    memory = [DOUBLES, POINTERS, DOUBLES, INTEGERS, None, None]
+    text = f"declare void @irad.mpi.plain.send(ptr)\n{DECLARE}  call void @irad.mpi.plain.send(ptr %a)\n  ret i32 0\n}}"
+    with pytest.raises(UnsupportedError, match="as integers"):
+        unit_of(text, "scsccc", memory)
+    unit_of(text.replace("send(ptr %a)", "send(ptr %b)"), "scsccc", memory)
+
+
 @pytest.mark.parametrize("zero", ["double 0.0", "i64 0"])
 def test_an_atomic_update_that_takes_a_number_out(zero):
     """Only the update reads the variable, so that nothing else shows that the result depends on it."""
