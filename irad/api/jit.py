@@ -13,6 +13,7 @@ from irad.compiling import collection_paused
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.custom import catalogue
 from irad.frontend.numba import internals
+from irad.frontend.numba.boxing import StorableCompiler
 from irad.frontend.packing.dispatcher import StructureDispatcher
 from irad.lazy import offered
 from irad.options import Options
@@ -172,6 +173,7 @@ def keep(dispatcher: Any) -> None:
     with collection_paused():
         from irad.frontend.disk.cache import DiskCache  # few functions are kept
 
+    internals.compile_with(dispatcher, StorableCompiler)
     internals.set_cache(dispatcher, DiskCache(dispatcher))
 
 

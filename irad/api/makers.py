@@ -283,7 +283,7 @@ class MakerCall:
             plain = gradient_with(replace(options, zero_times_infinity="nan"))
 
         def shows_zeros(watched: bool) -> Any:
-            return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
+            return make(gradient.shows_all_zeros(False), replace(options, debug=watched))
 
         return make(gradient, options, plain, shows_zeros)
 
@@ -384,7 +384,7 @@ def _gradient_that(call: MakerCall, task: Task) -> DerivativeDispatcher:
     certain = partial(_gradient_that, call, replace(task, speculates=False)) if task.speculates else None
 
     def showing(which_wins: ZeroTimesInfinity, watched: bool) -> DerivativeDispatcher:
-        options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
+        options = replace(task.options, debug=watched, zero_times_infinity=which_wins)
         return _gradient_that(call, replace(task, speculates=False, shows_zeros=True, options=options))
 
     # zero times infinity times zero is the right zero for a gradient: r² has it where r = sqrt(x²) is zero
@@ -411,7 +411,7 @@ def in_directions(call: MakerCall, lanes: int | None = None, is_showing: bool = 
     if row.mode is None and row.stands is Stands.AFTER and not is_showing:
 
         def showing(watched: bool) -> Any:
-            return call.again(replace(options, debug=watched, cache=False), None, True)
+            return call.again(replace(options, debug=watched), None, True)
 
         tellers = (call.wanted.primal if options.speculates else None, showing)
     return directional(call, call.rebuild(lanes), *tellers, lanes=lanes, is_showing=is_showing)

@@ -334,17 +334,17 @@ def default_seed(sweeps: Specialisation) -> Any:
     Raises:
         SignatureError: the value has floats, and is not one.
     """
-    derivation = sweeps.derivation
-    if derivation.task.seed is Seed.NONE:
+    if sweeps.seed is Seed.NONE:
         return None
-    if isinstance(derivation.return_type, types.Float):
-        return (1.0,) * derivation.task.mode.width if derivation.task.is_batched else 1.0
-    name = derivation.function.__qualname__
+    if isinstance(sweeps.value, types.Float):
+        return 1.0 if sweeps.lanes is None else (1.0,) * sweeps.lanes
+    function = sweeps.pullback.primal.py_func
+    name = function.__qualname__
     raise SignatureError(
-        f"{name} returns {described(derivation.return_type)}, and its reverse sweep is given no cotangent",
+        f"{name} returns {described(sweeps.value)}, and its reverse sweep is given no cotangent",
         "(a) reverse(tape, seed), with the cotangent of the value or (b) reverse(tape, None), if the value has none",
         "only the cotangent of a single float has a default, 1",
-        location_of(derivation.function),
+        location_of(function),
     )
 
 

@@ -247,7 +247,7 @@ def augmented_of(
             width=width,
             active=None if argnums is None else frozenset(argnums),
         )
-        return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)))
+        return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)), shows_zeros)
 
     return remembered(primal, ("vjp", options, argnums, width, shows_zeros), build)
 

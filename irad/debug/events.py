@@ -14,7 +14,7 @@ import itertools
 import math
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Final, TypeAlias
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irad.data.structure import pieces
-from irad.driver import Derivative, MarkKind, WatchedPlace
+from irad.driver import MarkKind, WatchedPlace
 from irad.errors import SourceLocation
 from irad.records import dataclass
 from irad.runtime_layouts import ARENA, PLACES
@@ -221,21 +221,32 @@ _by_address: Final[dict[int, Watched]] = {}
 _calls: Final[OrderedDict[int, Record]] = OrderedDict()
 
 
-def install(derivative: Derivative, rules: Mapping[str, RulePlaces]) -> None:
-    """Makes the table of a watched derivative known to LLVM."""
-    symbol = derivative.table
+def install(symbol: str | None, places: tuple[WatchedPlace, ...], rules: Mapping[str, RulePlaces]) -> None:
+    """Makes the table of a derivative known to LLVM.
+
+    Args:
+        symbol: that of the table, which is named by its content; None: the derivative is not watched.
+        places: its content.
+        rules: that the program calls, by symbol of the function.
+    """
     if symbol is None:
         return
     with _lock:
         if symbol in _by_symbol:
             return
-        memory = (ctypes.c_int64 * (_HEAD + 2 * max(1, len(derivative.places))))()
-        watched = Watched(derivative.places, rules, _next_base[0], memory)
-        _next_base[0] += len(derivative.places)
+        memory = (ctypes.c_int64 * (_HEAD + 2 * max(1, len(places))))()
+        watched = Watched(places, rules, _next_base[0], memory)
+        _next_base[0] += len(places)
         memory[0] = watched.base
         memory[1] = ctypes.cast(_told, ctypes.c_void_p).value or 0
         _by_symbol[symbol] = _by_address[ctypes.addressof(memory)] = watched
         llvm.add_symbol(symbol, ctypes.addressof(memory))
+
+
+def installed(symbols: Iterable[str]) -> list[tuple[str, tuple[WatchedPlace, ...], Mapping[str, RulePlaces]]]:
+    """The arguments with which the tables among some symbols were installed."""
+    found = ((symbol, _by_symbol.get(symbol)) for symbol in symbols)
+    return [(symbol, watched.places, watched.rules) for symbol, watched in found if watched is not None]
 
 
 def watched_by(symbol: str | None) -> Watched | None:

@@ -487,7 +487,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         )
         details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())
-    events.install(derivative, rules_of(program.ruled, request.mode))
+    events.install(derivative.table, derivative.places, rules_of(program.ruled, request.mode))
     exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled, request)
     library = Linkable(

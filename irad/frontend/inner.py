@@ -8,6 +8,7 @@ is optimised where Python calls something.
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -38,6 +39,10 @@ _NO_ENTRY: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrap
 class _InnerDispatcher(internals.EntrylessDispatcher):
     """An inner function that may have rules, or be called by name; from Python by way of another function."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _ALL[id(self)] = self
+
     def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
         """A function that calls it, for Python."""
         found: Callable[..., Any] | None = self.__dict__.get(_CALLER)
@@ -51,6 +56,12 @@ class _InnerDispatcher(internals.EntrylessDispatcher):
 
 
 _CALLER: Final = "_irad_caller_from_python"
+_ALL: Final[weakref.WeakValueDictionary[int, _InnerDispatcher]] = weakref.WeakValueDictionary()
+
+
+def inner_at(address: int) -> Any:
+    """The inner function at an address; None if there is none."""
+    return _ALL.get(address)
 
 
 def inner_njit(function: Any = None, **options: Any) -> Any:

@@ -120,6 +120,11 @@ class Linkable(internals.LinkedText):
             found.append(Signature(name, (*known, *shadows, *own)))
         return tuple(found)
 
+    @property
+    def text(self) -> str:
+        """LLVM text of the derivative."""
+        return self._text
+
     def for_differentiation(self) -> Any:
         """A module for a program that is differentiated: what manages memory stays calls, which have rules.
 

@@ -124,7 +124,7 @@ class _Table:
         registry = registry_of(program.ruled, self.registry, self.request.mode)
         derivative = derive(program.text, request, registry, canonical_loops=CPU.canonical_loops)
         install(derivative.pointers, request, self.registry)
-        events.install(derivative, rules_of(program.ruled, self.request.mode))
+        events.install(derivative.table, derivative.places, rules_of(program.ruled, self.request.mode))
         names = (*derivative.symbols.values(),)
         text, libraries = complete(derivative, program.ruled, request)
         library, addresses = compile_pair(

@@ -333,7 +333,7 @@ class Call:
         alive = types.BaseTuple.from_types((arguments, value))
         number = forward.number_of(signature.args)
         make = pullback_maker(PullbackType(TapeType(forward, number, alive)))
-        return {"irad_augmented": forward, "irad_make": make}, forward.specialisations[number].derivation
+        return {"irad_augmented": forward, "irad_make": make}, forward.specialisations[number].derive()
 
     def first(self) -> Written:
         """Code that returns a Jacobian and whether it is complete: it is not if reverse mode is better."""

@@ -233,7 +233,7 @@ def matrix(
         plain = target if options.speculates else None
 
         def showing(watched: bool) -> Any:
-            shown = replace(options, debug=watched, cache=False)
+            shown = replace(options, debug=watched)
             return call.again(shown, mode, chunk, written, holomorphic, True)
 
         shows_zeros = showing

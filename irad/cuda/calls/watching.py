@@ -37,7 +37,8 @@ class WatchedLaunch:
     _before: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        install(self.derivative.derivative, {})
+        derivative = self.derivative.derivative
+        install(derivative.table, derivative.places, {})
         found = ((name, nonfinite(value)) for name, value in self.inputs)
         self._before = {name: bad for name, bad in found if bad is not None}
 

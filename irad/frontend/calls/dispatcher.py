@@ -384,6 +384,19 @@ class DerivativeDispatcher(StructureDispatcher):
         self.py_func.__globals__["irad_call"] = self.irad_called.renewed()
         internals.forget_overloads(self)
 
+    def kept_beside(self, argument_types: tuple[Any, ...]) -> object:
+        """Data that goes to disk with a specialisation, besides its code."""
+        return None
+
+    def take_loaded(self, argument_types: tuple[Any, ...], result_type: Any, beside: Any) -> None:
+        """Takes the data that were stored with a specialisation, which has been loaded.
+
+        Args:
+            argument_types: those of the specialisation.
+            result_type: the type that it returns.
+            beside: by `kept_beside`.
+        """
+
     def close(self) -> None:
         """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""
         for pool in self.pools():

@@ -7,9 +7,12 @@ the caller gave.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from llvmlite.ir import Value
 from numba import typeof
@@ -17,12 +20,12 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.typing import Signature
 
-from irad.errors import ActivityError, IradError, UnsupportedProgram
+from irad.errors import ActivityError, InternalError, IradError, UnsupportedProgram
 from irad.frontend.calls import seeding
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.lanes import no_directions, seed_types_of_lanes
-from irad.frontend.calls.separate_state import augmented_type, gradients_type
+from irad.frontend.calls.separate_state import augmented_type, gradients_type, layout_of
 from irad.frontend.calls.separate_sweeps import check_final, emit_augmented, emit_pullback
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
 from irad.frontend.calls.sweeps import Extras
@@ -104,19 +107,24 @@ class Specialisation:
     """The sweeps for some types of arguments.
 
     Attributes:
-        derivation: the derivation that they are made from.
+        number: that the forward sweep returns; it stands for the code of both sweeps, in every process.
         pullback: the compiled ``(state, shadows, cotangent) -> gradients``.
+        value: the type of the value, as the forward sweep returns it.
         shadows: the type of the shadows.
+        seed: whether the value has a cotangent.
+        lanes: the number of directions, where there is a cotangent for each.
+        has_rules: whether rules that users wrote take part.
+        derive: gives the derivation that they are made from.
     """
 
-    derivation: Derivation
+    number: int
     pullback: DerivativeDispatcher
+    value: Any
     shadows: Any
-
-    @property
-    def has_rules(self) -> bool:
-        """True if rules that users wrote take part."""
-        return bool(self.derivation.compiled.derivative.ruled)
+    seed: Seed
+    lanes: int | None
+    has_rules: bool
+    derive: Callable[[], Derivation]
 
 
 class AugmentedDispatcher(DerivativeDispatcher):
@@ -129,48 +137,118 @@ class AugmentedDispatcher(DerivativeDispatcher):
         specialisations: the sweeps by that number.
         options: options of the derivative.
         numbers: the number for each tuple of argument types, after which the type of the given shadows may stand.
+
+    Args:
+        primal: the dispatcher of the function.
+        sweeps: as above.
+        options: as above.
+        rebuild: as of a `DerivativeDispatcher`.
+        form: what else tells it from others that are made again alike.
     """
 
-    def __init__(self, primal: Dispatcher, sweeps: Separate, options: Options, rebuild: tuple[Any, ...]) -> None:
+    def __init__(
+        self, primal: Dispatcher, sweeps: Separate, options: Options, rebuild: tuple[Any, ...], form: object = None
+    ) -> None:
         self.sweeps, self.options = sweeps, options
-        self.specialisations: list[Specialisation] = []
+        self.specialisations = dict[int, Specialisation]()
         self.numbers = dict[tuple[Any, ...], int]()
         names = parameter_names(primal.py_func)
-        has_targets = bool(sweeps.destinations)
 
         def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-            argument_types = given[: len(names)]
-            derivation = sweeps.derivation(primal, argument_types, _width_of(primal, sweeps, given))
-            targets = target_types(primal, derivation.task, given[-1]) if has_targets else {}
+            argument_types, derivation = given[: len(names)], self._derivation(given)
+            targets = self._targets(derivation, given)
             check_targets(primal, derivation, targets, are_kept=True)
-            number = self.numbers[given] = len(self.specialisations)
-            result_type = augmented_type(derivation, targets)
-            pullback = _pullback(primal, derivation, sweeps, targets)
-            self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
+            number, result_type = _number_of(derivation, given), augmented_type(derivation, targets)
+            task, has_rules = derivation.task, bool(derivation.compiled.derivative.ruled)
+            lanes = task.mode.width if task.is_batched else None
+            self._add(given, result_type, (number, task.seed, lanes, has_rules), lambda: derivation)
 
             def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
                 if private.shadow().differentiates():
                     library: Any = emit.context.active_code_library
                     library.pullback = primal.py_func.__qualname__
                 held = tuple(zip(values, signature.args, strict=True))
-                extras = Extras(target_values(emit.builder, targets, values[-1]) if has_targets else {}, held=held)
-                return emit_augmented(emit, derivation, values[: len(names)], number, extras)
+                extras = Extras(target_values(emit.builder, targets, values[-1]) if targets else {}, held=held)
+                return emit_augmented(emit, derivation, values[: len(argument_types)], number, extras)
 
             return result_type(*given), lower
 
+        has_targets = bool(sweeps.destinations)
         call = Definition([*names, *(["irad_targets"] if has_targets else [])], define)
         leading = [f"{INTERNAL}target{position}" for position in sweeps.destinations]
         more = [f"({''.join(each + ', ' for each in leading)})"] if has_targets else []
         body = f"irad_call({', '.join(['{arguments}', *more])})"
         wrapper = make_wrapper(sweeps.kind, primal.py_func, leading, body, call)
-        super().__init__(wrapper, call, primal, sweeps.kind, rebuild, lambda result: result)
+        super().__init__(wrapper, call, primal, sweeps.kind, rebuild, lambda result: result, form=(options, form))
         self.active_positions = sweeps.active
 
     def number_of(self, given: Sequence[Any]) -> int:
         """The number of a specialisation, by the types that it was compiled for, the given shadows first."""
+        return self.numbers[self._in_order(given)]
+
+    def kept_beside(self, argument_types: tuple[Any, ...]) -> object:
+        """Data that its pullback is made from, besides types, which go to disk with a specialisation."""
+        found = self.specialisations[self.number_of(argument_types)]
+        return found.number, found.seed, found.lanes, found.has_rules
+
+    def take_loaded(self, argument_types: tuple[Any, ...], result_type: Any, beside: Any) -> None:
+        """Makes the pullback of a specialisation that was loaded, which derives nothing unless it is compiled itself.
+
+        Args:
+            argument_types: those of the specialisation.
+            result_type: the type that it returns.
+            beside: by `kept_beside`.
+        """
+        given, number = self._in_order(argument_types), beside[0]
+
+        @cache
+        def derive() -> Derivation:
+            with compiler_lock():
+                derivation = self._derivation(given)
+            # The layout of the state is that of the forward sweep that runs: another one would be read wrongly.
+            if _number_of(derivation, given) != number:
+                raise InternalError(
+                    f"the forward sweep of {self.primal.py_func.__qualname__} was loaded from the cache on disk, and "
+                    "does not fit the reverse sweep that is compiled now: delete the files of the cache"
+                )
+            return derivation
+
+        self._add(given, result_type, beside, derive)
+
+    def _in_order(self, given: Sequence[Any]) -> tuple[Any, ...]:
+        """The types of the arguments, and then that of the tuple of given shadows, if there are any."""
         count = len(self.sweeps.destinations)
         taken = [typeof(each.value) if isinstance(each, types.Omitted) else each for each in given[count:]]
-        return self.numbers[(*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)]
+        return (*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)
+
+    def _derivation(self, given: tuple[Any, ...]) -> Derivation:
+        argument_types = given[: len(given) - bool(self.sweeps.destinations)]
+        return self.sweeps.derivation(self.primal, argument_types, _width_of(self.primal, self.sweeps, given))
+
+    def _targets(self, derivation: Derivation, given: tuple[Any, ...]) -> Mapping[int, Any]:
+        return target_types(self.primal, derivation.task, given[-1]) if self.sweeps.destinations else {}
+
+    def _add(
+        self, given: tuple[Any, ...], result_type: Any, known: tuple[Any, ...], derive: Callable[[], Derivation]
+    ) -> None:
+        number, seed, lanes, has_rules = known
+        _, value, _, shadows = result_type.types
+        form = self.options, (self._irad_rebuild, self._irad_form, given, number)
+        pullback = _pullback(self.primal, derive, self.sweeps, lambda: self._targets(derive(), given), form)
+        self.numbers[given] = number
+        self.specialisations[number] = Specialisation(number, pullback, value, shadows, seed, lanes, has_rules, derive)
+
+
+_OF_PROCESS: Final = re.compile(r"(?<=B)\d+v\d+|(?<=\.)[0-9a-f]{9,}\b|0x[0-9a-f]+|\b\d{10,}\b")
+"""Parts in which texts of the same derivative may differ: numbers of functions, addresses."""
+
+
+def _number_of(derivation: Derivation, given: tuple[Any, ...]) -> int:
+    """A number that stands for a derivative and the types of its call, equal in every process."""
+    text = _OF_PROCESS.sub("", derivation.compiled.library.text)
+    layout = derivation.compiled.derivative.frame_size, layout_of(derivation)
+    digest = hashlib.sha256(f"{given} {layout} {text}".encode()).hexdigest()
+    return int(digest[:15], 16)
 
 
 def _width_of(primal: Dispatcher, sweeps: Separate, given: tuple[Any, ...]) -> int | None:
@@ -188,11 +266,25 @@ def _width_of(primal: Dispatcher, sweeps: Separate, given: tuple[Any, ...]) -> i
 
 
 def _pullback(
-    primal: Dispatcher, derivation: Derivation, sweeps: Separate, targets: Mapping[int, Any]
+    primal: Dispatcher,
+    derive: Callable[[], Derivation],
+    sweeps: Separate,
+    targets_of: Callable[[], Mapping[int, Any]],
+    form: tuple[Options, object],
 ) -> DerivativeDispatcher:
-    seeds_arrays = sweeps.writes_seeded and derivation.task.seed is Seed.NONE
+    """The reverse sweep of a specialisation as a function of Numba's.
+
+    Args:
+        primal: the dispatcher of the function.
+        derive: gives the derivation, when it is compiled.
+        sweeps: the code that calls it.
+        targets_of: gives the types of the given shadows, by position.
+        form: as of a `DerivativeDispatcher`.
+    """
 
     def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        derivation, targets = derive(), targets_of()
+        seeds_arrays = sweeps.writes_seeded and derivation.task.seed is Seed.NONE
         for each in seed_types_of_lanes(primal, given[2], derivation.task):
             if seeds_arrays:
                 check_final(primal.py_func.__qualname__, derivation.caller_arguments, each)
@@ -215,9 +307,11 @@ def _pullback(
     def like(state: Any, shadows: Any, cotangent: Any) -> None:
         """Parameters of a pullback."""
 
+    like.__name__ = primal.py_func.__name__
+    like.__module__ = primal.py_func.__module__
     call = Definition(parameter_names(like), define)
     wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", call)
-    return DerivativeDispatcher(wrapper, call, primal, "pullback", (_no_pickle, ()), with_numpy_numbers)
+    return DerivativeDispatcher(wrapper, call, primal, "pullback", (_no_pickle, ()), with_numpy_numbers, form=form)
 
 
 def _no_pickle() -> None:

@@ -6,12 +6,14 @@ What these functions raise, compiled code raises: see `irad.frontend.calls.excep
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
-from irad.debug.events import Record, Watched, close_call, nonfinite, open_call, record_of
+from irad.debug.events import Record, close_call, install, installed, nonfinite, open_call, record_of, watched_by
 from irad.debug.tape import Measurement, limit_error
 from irad.debug.verdict import check_result, warn_of_ties
 from irad.driver import MarkKind, TapePlace
@@ -30,7 +32,7 @@ class CallInfo:
         location: where it is defined.
         inputs: names of the arguments of `begin`: arguments, shadows, a seed.
         outputs: names of the arguments of `finish`.
-        watched: the places of the program.
+        table: the symbol of the table of watched places; None where nothing is watched.
         tape: those of its tape.
         limit: limit for the bytes of the tape.
         warns: True if ties are reported.
@@ -41,7 +43,7 @@ class CallInfo:
     location: SourceLocation
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    watched: Watched | None
+    table: str | None
     tape: tuple[TapePlace, ...] = ()
     limit: int | None = None
     warns: bool = True
@@ -56,14 +58,48 @@ class _Measured(threading.local):
     tells_ties: bool = True
 
 
-_infos: Final[list[CallInfo]] = []
+_infos: Final[dict[int, CallInfo]] = {}
+_NUMBER: Final = re.compile(r"\b\d{10,19}\b")
 _measured: Final = _Measured()
 
 
 def describe(info: CallInfo) -> int:
-    """A number by which generated code names a call."""
-    _infos.append(info)
-    return len(_infos) - 1
+    """A number by which generated code names a call: the same in every process, so that code may be stored."""
+    number = int(hashlib.sha256(repr(info).encode()).hexdigest()[:15], 16)
+    _infos[number] = info
+    return number
+
+
+@dataclass(frozen=True)
+class Descriptions:
+    """Knowledge of the hooks about some code, for a process that loads it.
+
+    Attributes:
+        infos: arguments of `describe`.
+        tables: arguments of `irad.debug.events.install`.
+    """
+
+    infos: tuple[CallInfo, ...]
+    tables: tuple[tuple[Any, ...], ...]
+
+    def restore(self) -> None:
+        """Lets code of this process refer to them."""
+        for table in self.tables:
+            install(*table)
+        for info in self.infos:
+            describe(info)
+
+
+def descriptions_in(text: str, symbols: Iterable[str]) -> Descriptions | None:
+    """Descriptions of the calls and tables in LLVM text; None if there are none.
+
+    Args:
+        text: the text.
+        symbols: the symbols that it takes from elsewhere.
+    """
+    numbers = dict.fromkeys(map(int, _NUMBER.findall(text)))
+    infos, tables = tuple(_infos[number] for number in numbers if number in _infos), tuple(installed(symbols))
+    return Descriptions(infos, tables) if infos or tables else None
 
 
 def last_repeats() -> bool:
@@ -85,7 +121,7 @@ def without_ties() -> Iterator[None]:
 def begin(number: int, *inputs: object) -> int:
     """Opens a call; returns its number."""
     info = _infos[number]
-    call, record = open_call(info.watched)
+    call, record = open_call(watched_by(info.table))
     for name, value in zip(info.inputs, inputs, strict=True):
         found = nonfinite(value)
         if found is not None:
@@ -107,7 +143,7 @@ def finish(number: int, call: int, augmented: int, *outputs: object) -> None:
         NonFiniteError: one of them is NaN or infinite.
     """
     info = _infos[number]
-    record = close_call(call) or Record(info.watched)
+    record = close_call(call) or Record(watched_by(info.table))
     _conclude(info, record, outputs, record_of(augmented) if augmented else None)
 
 
@@ -115,7 +151,7 @@ def finish(number: int, call: int, augmented: int, *outputs: object) -> None:
 def finish_augmented(number: int, call: int, *outputs: object) -> None:
     """Ends a forward sweep; its reports are kept for its pullback."""
     info = _infos[number]
-    _conclude(info, record_of(call) or Record(info.watched), outputs, None)
+    _conclude(info, record_of(call) or Record(watched_by(info.table)), outputs, None)
 
 
 def _conclude(info: CallInfo, record: Record, outputs: tuple[object, ...], earlier: Record | None) -> None:

@@ -14,7 +14,6 @@ from numba.core import cgutils, types
 from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
 
-from irad.debug.events import watched_by
 from irad.frontend.calls.exceptions import RAISED, arena_field, call_python, raise_kept
 from irad.frontend.calls.task import Returns, Task
 from irad.frontend.calls.watch_hooks import CallInfo, describe
@@ -66,14 +65,13 @@ class WatchedCall:
         self.limit, self.frame_size = options.tape_limit if has_tape else None, derivative.frame_size
         self.places, self.inputs = len(derivative.tape), inputs
         names = tuple(name for name, _, _ in inputs)
-        watched = watched_by(derivative.table)
         self.number = describe(
             CallInfo(
                 function.__qualname__,
                 location_of(function),
                 names,
                 tuple(outputs),
-                watched,
+                derivative.table,
                 derivative.tape,
                 self.limit,
                 not derivation.task.shows_zeros,

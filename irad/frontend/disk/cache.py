@@ -175,12 +175,13 @@ class DiskCache(internals.CacheOfDispatcher):
                 content = stored.read(path)
             else:
                 self._locks[key] = lock
-        compiled = None if content is None else stored.loaded(content, target_context, self.folder, found.dispatchers)
-        if compiled is None:
+        both = None if content is None else stored.loaded(content, target_context, self.folder, found.dispatchers)
+        if both is None:
             _LOG.debug("%s: not stored for %s", self._name, key)
             return None
+        compiled, beside = both
         self._before.pop(key)
-        self._note(key, compiled, found)
+        self._note(key, compiled, found, beside)
         _LOG.debug("%s: loaded for %s", self._name, key)
         return compiled
 
@@ -196,7 +197,9 @@ class DiskCache(internals.CacheOfDispatcher):
         try:
             if found.digest != before.digest:
                 raise CannotStore("what it depends on changed while it was compiled")
-            is_written = stored.write(self._path(self.folder, key, found), dumped(data, found))
+            derivative: Any = None if self._identity is None else self._dispatcher()
+            beside = None if derivative is None else derivative.kept_beside(key)
+            is_written = stored.write(self._path(self.folder, key, found), dumped(data, found, beside))
         except CannotStore as reason:
             self._tell(reason)
             return
@@ -234,13 +237,14 @@ class DiskCache(internals.CacheOfDispatcher):
     def _path(self, folder: Path, argument_types: Any, found: Fingerprint) -> Path:
         return stored.path_in(folder, self._name, str(argument_types), found.digest)
 
-    def _note(self, key: Any, compiled: CompileResult, found: Fingerprint) -> None:
+    def _note(self, key: Any, compiled: CompileResult, found: Fingerprint, beside: Any) -> None:
         """Lets a loaded derivative be forgotten when a rule, or a frozen value, turns out to be another."""
-        dispatcher = self._dispatcher()
+        dispatcher: Any = self._dispatcher()
         if dispatcher is not None:
             note_loaded(dispatcher.py_func, compiled, found)
         if self._identity is None or dispatcher is None:
             return
+        dispatcher.take_loaded(key, compiled.signature.return_type, beside)
         catalogue.note_use(dispatcher, found.functions)
         self.in_use[key] = found
         _loaded.add(dispatcher)

@@ -13,22 +13,24 @@ import itertools
 import pickle
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from numba.core import serialize
 from numba.core.itanium_mangler import mangle_identifier
 
 from irad.frontend import external, resident
+from irad.frontend.calls.watch_hooks import descriptions_in
 from irad.frontend.custom.workspace_pools import pool_at
-from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name
+from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name, place_in_library
 from irad.frontend.disk.stored import LEAST, Object
 from irad.frontend.frozen import history
 from irad.frontend.frozen.values import is_of_library
 from irad.frontend.generated import HOME, is_generated
+from irad.frontend.inner import inner_at
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba import internals
-from irad.frontend.numba.internals import OBJECT
+from irad.frontend.numba.internals import OBJECT, OF_THREADS
 from irad.frontend.numba.library import MARKER
 
 _NUMBER: Final = re.compile(r"B\d+v(\d+)")
@@ -38,43 +40,56 @@ _INTEGER: Final = re.compile(r"(?<![\w.$-])\d{5,15}(?![\w.])")
 """Whatever could be an address: LLVM writes the type of an operand in front of the first one only."""
 _OBJECT: Final = re.compile(rf"^@({re.escape(OBJECT)}\w+) = .*\bptr inttoptr \(i64 (\d+) to ptr\).*$", re.MULTILINE)
 _SIZE: Final = re.compile(r"[1-9]\d*")
-_ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_")
-"""Name of the function that Numba makes of an expression of arrays."""
+_PART: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_(array_expr|parfor_gufunc)_")
+"""Name of the function that Numba makes of a part of another: of an expression of arrays, or the body of a loop."""
 _GENERATED: Final = f"_ZN13_3cdynamic_3e{mangle_identifier(HOME)}"
 _WITHIN: Final = mangle_identifier("<locals>")
 _OF_NUMBA: Final = ("numba_", "_numba_hashsecret_", "NRT_", "Py", "_Py", "llvm.")
 # The first page is never mapped, so a smaller number cannot be an address.
 _LEAST_ADDRESS: Final = 1 << 12
 _IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
-_FREE_OF_PROCESS: Final = ("irad.frontend.calls.exceptions", "irad.frontend.pointers")
+_FREE_OF_PROCESS: Final = (
+    "irad.frontend.calls.exceptions",
+    "irad.frontend.calls.watch_hooks",
+    "irad.frontend.pointers",
+)
 """Modules of irad of which stored code may call functions. Others take numbers that code was given when compiled; those
-of failures in functions called through pointers are given when it runs, by tables that it knows by symbols.
+of failures in functions called through pointers are given when it runs, by tables that it knows by symbols, and those
+of watched calls are made of what they stand for, which is stored as well.
 """
 
 
-def dumped(compiled: Any, found: Fingerprint) -> bytes:
+def dumped(compiled: Any, found: Fingerprint, beside: object) -> bytes:
     """A specialisation as bytes.
+
+    Args:
+        compiled: the specialisation.
+        found: the fingerprint of its program.
+        beside: what goes with it.
 
     Raises:
         CannotStore: it is bound to this process.
     """
     library: Any = compiled.library
     module = internals.compiled_module(library)
-    if compiled.lifted or compiled.objectmode or compiled.reload_init or internals.runs_when_loaded(library):
-        raise CannotStore("it runs Python code, or loops in parallel")
+    before = {*compiled.reload_init, *internals.run_when_loaded(library)}
+    if compiled.lifted or compiled.objectmode or before - {internals.start_threads}:
+        raise CannotStore("it runs Python code")
     _check_overloads(library, found)
     _check_names(module)
     text = str(module)
     objects = [_object(symbol, int(address), found) for symbol, address in _OBJECT.findall(text)]
     _check_addresses(_OBJECT.sub("", text))
-    support = resident.compiled_of(_outside(module))
-    _check_outside(module, support)
+    outside = _outside(module)
+    support, watched = resident.compiled_of(outside), descriptions_in(text, outside)
+    tables = () if watched is None else (symbol for symbol, *_ in watched.tables)
+    _check_outside(outside, {*support, *tables, *OF_THREADS})
     descriptor: Any = compiled.fndesc
     # Numba's reduction empties both, and the specialisation is in use.
     kept = descriptor.typemap, descriptor.calltypes
     try:
         reduced = internals.reduced(compiled)
-        return bytes(pickle.dumps((support, _outside(module), objects, serialize.dumps(reduced))))
+        return bytes(pickle.dumps((beside, watched, support, outside, objects, serialize.dumps(reduced))))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(f"a part of it cannot be written: {error}") from error
     finally:
@@ -82,10 +97,10 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
 
 
 def _object(symbol: str, address: int, found: Fingerprint) -> Object:
-    """An object that code has the address of, as one of the functions that its fingerprint is made of.
+    """An object that code has the address of, by the function that it is or belongs to.
 
     Raises:
-        CannotStore: it is none of them, nor the workspace of a rule for one.
+        CannotStore: it is neither a function of the fingerprint or of irad, nor the workspace of a rule for one.
     """
     pool = pool_at(address)
     for number, dispatcher in enumerate(found.dispatchers):
@@ -93,6 +108,11 @@ def _object(symbol: str, address: int, found: Fingerprint) -> Object:
             return Object(symbol, address, number, is_pool=False)
         if pool is not None and pool.target in (dispatcher, dispatcher.py_func):
             return Object(symbol, address, number, is_pool=True)
+    inner = inner_at(address)
+    place = place_in_library(inner if pool is None else pool.target)
+    # Nobody else can get at an inner function without a name, and compiled code has no use for its address.
+    if place is not None or inner is not None:
+        return Object(symbol, address, place, is_pool=pool is not None)
     raise CannotStore(f"it has the address of an object of this process, {address:#x}")
 
 
@@ -142,12 +162,12 @@ def _mapped() -> Iterator[tuple[int, int]]:
             yield int(start, 16), int(end, 16)
 
 
-def _check_outside(module: Any, support: Iterable[str]) -> None:
+def _check_outside(outside: Iterable[str], known: Collection[str]) -> None:
     # Another process finds the symbols of the C library by name, but not those that this one gave to LLVM as addresses.
     process = ctypes.CDLL(None)
-    for name in _outside(module):
+    for name in outside:
         found_again = name.startswith(_OF_NUMBA) or external.finds_linear_algebra(name)
-        if not (name in support or found_again or hasattr(process, name)):
+        if not (name in known or found_again or hasattr(process, name)):
             raise CannotStore(f"it calls {name}, which this process has the address of")
 
 
@@ -164,7 +184,7 @@ def _check_overloads(library: Any, found: Fingerprint) -> None:
         name, module = _function_of(symbol)
         outer = "" if name is None else name.partition(_WITHIN)[0]  # its code is part of what it is in
         is_covered = name is None or name in known or outer in known or is_of_library(module)
-        if not (is_covered or symbol.startswith(_GENERATED) or _ARRAY_EXPRESSION.match(symbol)):
+        if not (is_covered or symbol.startswith(_GENERATED) or _PART.match(symbol)):
             raise CannotStore(f"it calls {symbol}, which is not found from the names in it")
 
 

@@ -46,7 +46,7 @@ from irad.records import dataclass
 
 # What all compiled code depends on: versions, the sources of irad, the processor, settings.
 
-_FORMAT: Final = 3  # part of every key: raise it when the content of stored files changes
+_FORMAT: Final = 4  # part of every key: raise it when the content of stored files changes
 _PACKAGES: Final = ("irad", "numba", "llvmlite", "numpy")
 _OTHER_PACKAGES: Final = ("scipy", "numba_mpi")
 _SETTINGS: Final = (
@@ -225,7 +225,7 @@ class _Walk:
             for each in dataclasses.fields(value):
                 self.note(each.name)
                 self.add(getattr(value, each.name))
-        elif (place := _place_in_library(value)) is not None:
+        elif (place := place_in_library(value)) is not None:
             self.note("library", place)
         elif (defined := internals.intrinsic_function(value)) is not None and is_of_library(defined.__module__):
             self.note("intrinsic", defined.__module__, defined.__qualname__)
@@ -281,8 +281,6 @@ class _Walk:
 
     @_add.register
     def _(self, value: Options) -> None:
-        if value.debug or value.measure_tape:
-            raise CannotStore("debug mode and the measurement of tapes report to objects of this process")
         self.note("options", dataclasses.replace(value, cache=False))
 
     @_add.register
@@ -324,7 +322,8 @@ class _Walk:
         self.functions[value] = None
         if is_of_library(value.__module__):
             self.note("library", value.__module__, value.__qualname__)
-            if value.__closure__ is None:
+            # A closure of a library may hold functions of users, unless it is made when the library is imported.
+            if value.__closure__ is None or place_in_library(value) is not None:
                 return
         code = value.__code__
         self.note("function", value.__module__, value.__qualname__, _content(code, code.co_filename))
@@ -434,7 +433,7 @@ class _Walk:
                 self._add_rule(rule)
 
 
-def _place_in_library(value: Any) -> str | None:
+def place_in_library(value: Any) -> str | None:
     """Name under which a library has a value, as ``numpy.dot``; None where it is not there."""
     name = getattr(value, "__name__", None)
     for module in (getattr(value, "__module__", None), "numpy", "numpy.random"):

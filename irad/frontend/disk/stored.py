@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import importlib
 import itertools
 import os
 import pickle
@@ -149,18 +150,19 @@ class Object(NamedTuple):
     Attributes:
         symbol: symbol of the variable.
         address: in the process that compiled the code.
-        number: number of a function among those of the fingerprint.
+        function: number of a function among those of the fingerprint, or the name under which a library has it; None of
+            an inner function, of which compiled code passes the address on without a use for it.
         is_pool: it is the workspace of a rule for that function, and not the function itself.
     """
 
     symbol: str
     address: int
-    number: int
+    function: int | str | None
     is_pool: bool
 
 
-def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any]) -> Any:
-    """The specialisation that was stored; None where this process lacks what it calls.
+def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any]) -> tuple[Any, Any] | None:
+    """The specialisation that was stored, and what goes with it; None where this process lacks what it calls.
 
     Args:
         content: by `dumped`.
@@ -168,9 +170,13 @@ def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any])
         folder: where the support that it calls is stored.
         functions: the dispatchers of its fingerprint.
     """
-    support, outside, objects, reduced = pickle.loads(content)
+    beside, watched, support, outside, objects, reduced = pickle.loads(content)
     # Stored code calls Numba's runtime, which a process that has compiled nothing has not loaded yet.
     rtsys.initialize(context)
+    if watched is not None:
+        watched.restore()
+    if any(name in internals.OF_THREADS for name in outside):
+        internals.start_threads()
     resident.load_stored(support, partial(_support, folder))
     # Functions of the C library for vectors, which this process may not have.
     if any(name.startswith("_ZGV") for name in outside) and not vector_math.is_loaded():
@@ -186,14 +192,14 @@ def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any])
     compiled.library.irad_is_stored = True
     if objects:
         _set_objects(compiled.library, objects, functions)
-    return compiled
+    return compiled, beside
 
 
 def _set_objects(library: Any, objects: Sequence[Object], functions: Sequence[Any]) -> None:
     """Puts the addresses of this process into code, and into what others link of it."""
     text, kept, pools = str(internals.module_for_linking(library)), list[Any](), list[Any]()
     for each in objects:
-        found = functions[each.number]
+        found = _found(each.function, functions)
         if each.is_pool:
             from irad.frontend.custom.workspace_pools import Pool  # few rules have workspace
 
@@ -208,6 +214,23 @@ def _set_objects(library: Any, objects: Sequence[Object], functions: Sequence[An
         kept.append(found)
     internals.set_module_for_linking(library, llvm.parse_assembly(text))
     library.irad_objects, library.irad_pools = kept, [pool for _, pool in pools]
+
+
+class _Unnamed:
+    """Stands for functions that have no name by which another process could find them."""
+
+
+_UNNAMED: Final = _Unnamed()
+
+
+def _found(function: int | str | None, functions: Sequence[Any]) -> Any:
+    """The object of this process that stands for one of the process that compiled the code."""
+    if function is None:
+        return _UNNAMED
+    if isinstance(function, int):
+        return functions[function]
+    module, _, name = function.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def is_stored(compiled: CompileResult) -> bool:

@@ -99,6 +99,33 @@ class _Lowering(NativeLowering):
         return bool(super().run_pass(state))
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StorableLowering(NativeLowering):
+    _name = "irad_storable_lowering"
+
+    def run_pass(self, state: StateDict) -> bool:
+        from irad.frontend.numba.library import make_storable  # what compiles: code from disk does without
+
+        make_storable(state)
+        return bool(super().run_pass(state))
+
+
+class StorableCompiler(CompilerBase):
+    """Numba's compiler for functions that are kept on disk."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The pipeline of nopython mode; Numba's hook."""
+        return [_with_lowering(self.state, _StorableLowering)]
+
+
+def _with_lowering(state: StateDict, lowering: type[NativeLowering]) -> PassManager:
+    """Numba's pipeline with its last step replaced."""
+    manager = DefaultPassBuilder.define_nopython_pipeline(state)
+    manager.passes = [(lowering if each is NativeLowering else each, text) for each, text in manager.passes]
+    manager.finalize()
+    return manager
+
+
 def compiler_boxing(
     python_type: Callable[[Type], Type], *, has_lanes: bool = False, is_inner: bool = False
 ) -> type[CompilerBase]:
@@ -116,12 +143,7 @@ def compiler_boxing(
         def define_pipelines(self) -> list[PassManager]:
             code = {"has_lanes": has_lanes, "is_inner": is_inner}
             self.state.metadata |= {_PYTHON_TYPE: python_type, _CODE: code}
-            manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            manager.passes = [
-                (_Lowering if each is NativeLowering else each, description) for each, description in manager.passes
-            ]
-            manager.finalize()
-            return [manager]
+            return [_with_lowering(self.state, _Lowering)]
 
     return Compiler
 

@@ -18,9 +18,10 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import bytecode, caching, ir
 from numba.core.base import BaseContext
 from numba.core.ccallback import CFunc
-from numba.core.compiler import CompileResult
+from numba.core.compiler import Compiler, CompileResult
 from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import _reload_parfors
 from numba.core.types import Type
 from numba.core.typing import Signature
 from numba.core.typing.templates import make_overload_method_template
@@ -64,6 +65,15 @@ def compiler_of(dispatcher: Dispatcher) -> Any:
     Replace by: public attributes of dispatchers, as `targetoptions` is one.
     """
     return dispatcher._compiler
+
+
+def compile_with(dispatcher: Dispatcher, pipeline: type) -> None:
+    """Has a dispatcher compile with another pipeline, unless it was given one of its own.
+
+    Replace by: `pipeline_class` of `numba.njit`, if it could be set later.
+    """
+    if dispatcher._compiler.pipeline_class is Compiler:
+        dispatcher._compiler.pipeline_class = pipeline
 
 
 def while_compiling(dispatcher: Dispatcher) -> AbstractContextManager[None]:
@@ -200,12 +210,37 @@ def object_symbol() -> str:
     return f"{OBJECT}{secrets.token_hex(8)}"
 
 
-def runs_when_loaded(library: Any) -> bool:
-    """True if a library needs functions of Python to run when its code is loaded from disk.
+def run_when_loaded(library: Any) -> set[Callable[[], object]]:
+    """The functions of Python that have to run before code of a library that was loaded from disk is called.
 
     Replace by: `CompileResult.reload_init`, if it had those of linked libraries.
     """
-    return bool(library._reload_init)
+    found: set[Callable[[], object]] = library._reload_init
+    return found
+
+
+start_threads: Final[Callable[[], object]] = _reload_parfors
+"""Starts the threads of parallel loops, and gives LLVM the symbols by which code calls them.
+
+Replace by: a public function for that.
+"""
+OF_THREADS: Final = (
+    "allocate_sched",
+    "deallocate_sched",
+    "do_scheduling_signed",
+    "do_scheduling_unsigned",
+    "get_num_threads",
+    "get_parallel_chunksize",
+    "get_sched_size",
+    "get_thread_id",
+    "numba_parallel_for",
+    "set_num_threads",
+    "set_parallel_chunksize",
+)
+"""The symbols that `start_threads` gives LLVM.
+
+Replace by: a public list of them.
+"""
 
 
 class LinkedText:

@@ -223,7 +223,22 @@ MARKER: Final = "numba.dynamic.globals.irad"
 _DYNAMIC: Final = MARKER.removesuffix("irad")
 
 
-class DerivativeLibrary(codegen.JITCodeLibrary):
+class StorableLibrary(codegen.JITCodeLibrary):
+    """Code that irad may store: variables with addresses of objects have names that no other process uses."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        # Numba names such a variable by the address in it. Where the code is loaded from disk, that may be the
+        # address of something else, which other code refers to by this name.
+        variables = [each for each in self._final_module.global_variables if each.name.startswith(_DYNAMIC)]
+        named = [each for each in variables if each.name != MARKER]
+        for variable in named:
+            variable.name, variable.linkage = internals.object_symbol(), "external"
+        if named and len(named) == len(variables):  # Numba looks for its name before it caches what links this
+            self._final_module.link_in(parse(f"@{MARKER} = weak_odr global i8 0"))
+
+
+class DerivativeLibrary(StorableLibrary):
     """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order.
 
     Attributes:
@@ -241,11 +256,6 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
                 super()._optimize_final_module()
         finally:
             config.SLP_VECTORIZE = before
-        # Numba names such a variable by the address in it. Where the code is loaded from disk, that may be the
-        # address of something else, which other code refers to by this name.
-        for variable in self._final_module.global_variables:
-            if variable.name.startswith(_DYNAMIC) and variable.name != MARKER:
-                variable.name, variable.linkage = internals.object_symbol(), "external"
 
 
 class SupportLibrary(codegen.JITCodeLibrary):
@@ -287,7 +297,7 @@ def choose_library(state: StateDict, *, has_lanes: bool = False, is_inner: bool 
 
 def will_link_derivatives(library: CodeLibrary) -> None:
     """Makes a code library, before it is finished, a `DerivativeLibrary`; not where its code is read, not run."""
-    if type(library) is codegen.JITCodeLibrary:
+    if type(library) in (codegen.JITCodeLibrary, StorableLibrary):
         library.__class__ = DerivativeLibrary
 
 
@@ -338,6 +348,14 @@ def _of_library(name: str, replace: Callable[[StateDict], None]) -> type[Functio
 
     register_pass(mutates_CFG=False, analysis_only=True)(Replacement)
     return Replacement
+
+
+def make_storable(state: StateDict) -> None:
+    """Chooses the library of a function that is kept on disk, before its lowering; not where its code is read."""
+    made_by = state.targetctx.codegen()
+    if made_by._library_class is codegen.JITCodeLibrary:
+        state.library = StorableLibrary(made_by, state.func_id.func_qualname)
+        state.library.enable_object_caching()
 
 
 def _only_link(state: StateDict) -> None:

@@ -578,6 +578,12 @@ OVERRIDDEN: Final = (
         ),
         (
             _CODEGEN,
+            "JITCodeLibrary._optimize_final_module",
+            "irad.frontend.numba.library:StorableLibrary",
+            "variables with addresses of objects get names that no other process uses",
+        ),
+        (
+            _CODEGEN,
             "JITCodeLibrary._optimize_functions",
             "irad.frontend.numba.library:SupportLibrary",
             "LLVM's pipeline runs once over the run-time support, in every process's first gradient",

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import irad
+from irad.api.vjp import augmented_of
+from irad.frontend.calls import separate_dispatcher
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.disk import dumped, fingerprint
@@ -126,6 +128,128 @@ def test_declarations_of_users_for_functions_of_irad(monkeypatch: pytest.MonkeyP
     declared = digest_of_rules(monkeypatch, CustomRule(irad.nn.softmax, inactive="declared inactive"))
     with_parts = digest_of_rules(monkeypatch, CustomRule(irad.nn.softmax, parts={"reverse": digest_of_rules}))
     assert len({nothing, declared, with_parts}) == 3
+
+
+CALLER_OF_SOLVER = """
+from irad.implicit import newton, solves
+@njit
+def residual(x, a): return g(x) - a
+@irad.jit(cache=True)
+def f(a): return newton(residual, 1.0, (a,), <option>)
+@solves(residual)
+def solver(guess, a): return helper.solution(a)
+@irad.jit(cache=True)
+def own(a): return solver(1.0, a)
+"""
+
+
+def test_callees_of_residuals_are_followed(load: Load) -> None:
+    """The derivative of a solution is one over the slope of what the residual calls."""
+
+    def found(name: str, power: int, option: str) -> bool:
+        helper = f"@njit\ndef g(x): return x ** {power}\n@njit\ndef solution(a): return a ** (1.0 / {power})\n"
+        value, is_loaded = slope(getattr(load(CALLER_OF_SOLVER, helper, option=option), name))
+        assert value == pytest.approx(1.5 ** (1.0 / power - 1.0) / power, rel=1e-9)
+        return is_loaded
+
+    for name in ("f", "own"):
+        assert not found(name, 3, "1e-12")
+        assert not found(name, 5, "1e-12")
+        assert found(name, 3, "1e-12")
+    assert not found("f", 3, "1e-13")
+
+
+WORKSPACE = """
+from irad import nn
+@njit
+def shape(v): return <factor> * v
+@irad.jit(cache=True)
+def f(x):
+    images = np.arange(16.0).reshape(1, 1, 4, 4)
+    return shape(nn.conv(x * images, np.ones((1, 1, 3, 3))).sum())
+"""
+
+
+@pytest.mark.slow
+def test_code_with_workspace_of_irad(load: Load) -> None:
+    for factor, is_loaded in ((2.0, False), (3.0, False), (2.0, True)):
+        assert slope(load(WORKSPACE, "", factor=factor).f) == (270.0 * factor, is_loaded)
+
+
+def pulled(function: Any, options: irad.Options = STORED) -> tuple[float, int]:
+    """The derivative at 1.5 by two sweeps, and how many of them came from disk."""
+    sweep: Any = augmented_of(function, options)
+    pullback = irad.vjp(function, 1.5, options=options)[1]
+    value = pullback(1.0)[0]
+    both = sweep, next(iter(sweep.specialisations.values())).pullback
+    return value, sum(sum(each.stats.cache_hits.values()) for each in both)
+
+
+def test_sweeps_called_one_after_the_other(load: Load) -> None:
+    helper = "@njit\ndef g(x): return <factor> * x\n"
+    assert pulled(load(F, helper, factor=2.0).f) == (6.0, 0)
+    assert pulled(load(F, helper, factor=2.0).f) == (6.0, 2)
+    assert pulled(load(F, helper, factor=5.0).f) == (15.0, 0)
+    assert pulled(load(F, helper, factor=2.0).f, irad.Options(cache=True, strict=True)) == (6.0, 0)
+    module = load(F, helper, factor=2.0)
+    irad.rules.inactive(module.helper.g)
+    assert pulled(module.f) == (3.0, 0)
+
+
+def test_a_pullback_of_another_type_fits_a_sweep_from_disk(load: Load) -> None:
+    helper = "@njit\ndef g(x):\n    for i in range(3): x = np.sin(x) * x\n    return x\n"
+    pulled(load(F, helper).f)
+    f = load(F, helper).f
+    _, pullback = irad.vjp(f, 1.5, options=STORED)
+    sweep: Any = augmented_of(f, STORED)
+    assert sum(sweep.stats.cache_hits.values()) == 1
+    assert pullback(2) == pytest.approx((2.0 * irad.grad(f)(1.5),), rel=1e-14)
+
+
+def test_a_sweep_from_disk_is_never_read_by_another_pullback(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = "@njit\ndef g(x): return np.sin(x)\n"
+    irad.vjp(load(F, helper).f, 1.5, options=STORED)
+    _, pullback = irad.vjp(load(F, helper).f, 1.5, options=STORED)
+    monkeypatch.setattr(separate_dispatcher, "_number_of", lambda derivation, given: 1)
+    with pytest.raises(irad.InternalError, match="does not fit"):
+        pullback(1.0)
+
+
+PARALLEL = """
+from numba import prange
+@irad.jit(cache=True, parallel=True, fastmath=<fast>)
+def f(x):
+    total = 0.0
+    for i in prange(4): total += g(x) * i
+    return total
+"""
+
+
+def test_callees_of_parallel_loops_are_followed(load: Load) -> None:
+    for factor, fast, is_loaded in ((2.0, False, False), (3.0, False, False), (2.0, True, False), (2.0, False, True)):
+        helper = f"@njit\ndef g(x): return {factor} * x\n"
+        assert slope(load(PARALLEL, helper, fast=fast).f) == (6.0 * factor, is_loaded)
+
+
+PASSED = """
+@njit
+def apply(function, x):
+    for _ in range(3):
+<lines>    return x
+@irad.jit(cache=True)
+def f(x): return apply(g, x) + apply(g, 2.0 * x)
+"""
+
+
+def test_functions_as_arguments(load: Load) -> None:
+    """Code has the address of such a function, which is another one in each process."""
+    lines = 60 * "        x = np.sin(function(x)) * np.exp(-x)\n"  # too many to be put in line
+    for factor, hits in ((2.0, 0), (3.0, 0), (2.0, 1)):
+        module = load(PASSED, f"@njit\ndef g(x): return {factor} * x\n", lines=lines)
+        plain = module.apply.py_func
+        wanted = sum(plain(module.g.py_func, x) for x in (1.0, 2.0))
+        assert module.f(1.0) == pytest.approx(wanted, rel=1e-9)
+        assert sum(module.f.stats.cache_hits.values()) == hits
 
 
 def test_attributes_that_changed(load: Load) -> None:

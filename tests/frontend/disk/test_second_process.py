@@ -9,14 +9,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[3]
 MODEL = """
 import irad
 import numpy as np
+from irad import nn
+from irad.implicit import argmin, brentq, fixed_point, gmres, least_squares, newton, solves
+from irad.integrate import quad
+from irad.ode import solve
 from irad.rules import AugmentedReturn, StatefulRule
-from numba import njit
+from numba import njit, prange
 
 STORED = irad.Options(cache=True)
 
@@ -91,10 +96,133 @@ def pullback_inside(x):
 @irad.jit(cache=True)
 def network(x):
     return (irad.nn.softmax(x) * x).sum()
+
+@irad.jit(cache=True)
+def convolution(images, filters):
+    return (nn.conv(images, filters, pad=1) ** 2).sum()
+
+@irad.jit(cache=True)
+def pooling(images):
+    return (nn.maxpool(images, (2, 2)) * nn.meanpool(images, (2, 2))).sum()
+
+@irad.jit(cache=True)
+def attention(q, k, v):
+    y, weights = nn.dot_product_attention(q, k, v)
+    return (y * y).sum()
+
+@njit
+def cubic(x, a):
+    return x * x * x + x - a
+
+@irad.jit(cache=True)
+def by_newton(a):
+    return newton(cubic, 1.0, (a,))
+
+@irad.jit(cache=True)
+def by_brentq(a):
+    return brentq(cubic, 0.0, 4.0, (a,))
+
+@njit
+def system(x, a):
+    return np.array([x[0] ** 3 + x[1] - a, x[1] - a * x[0]])
+
+@irad.jit(cache=True)
+def by_newton_of_vectors(a):
+    return newton(system, np.ones(2), (a,)).sum()
+
+@njit
+def misfit(x, t, y):
+    return x[0] * np.exp(-x[1] * t) - y
+
+@irad.jit(cache=True)
+def by_least_squares(t, y):
+    return least_squares(misfit, np.ones(2), (t, y))[1]
+
+@njit
+def valley(x, a):
+    return (x[0] - a) ** 2 + 2.0 * (x[1] - x[0] * a) ** 2
+
+@irad.jit(cache=True)
+def by_argmin(a):
+    return argmin(valley, np.ones(2), (a,)).sum()
+
+@njit
+def halfway(x, a):
+    return 0.5 * (x + a / x)
+
+@irad.jit(cache=True)
+def by_fixed_point(a):
+    return fixed_point(halfway, 1.0, (a,))
+
+@njit
+def operator(v, d):
+    return d * v
+
+@irad.jit(cache=True)
+def by_gmres(d):
+    return gmres(operator, np.ones(3), args=(d,)).sum()
+
+@solves(cubic)
+def own_solver(guess, a):
+    low, high = 0.0, max(a, 1.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if cubic(middle, a) < 0.0 else (low, middle)
+    return high
+
+@irad.jit(cache=True)
+def by_own_solver(a):
+    return own_solver(0.0, a)
+
+@njit
+def decay(t, y, rate):
+    return -rate * y
+
+@irad.jit(cache=True)
+def by_rk4(y, rate):
+    return solve(decay, y, (0.0, 1.0), (rate,), method="rk4", steps=10).y.sum()
+
+@irad.jit(cache=True)
+def by_dopri5(y, rate):
+    return solve(decay, y, (0.0, 1.0), (rate,)).y.sum()
+
+@irad.jit(cache=True)
+def by_rodas(y, rate):
+    return solve(decay, y, (0.0, 1.0), (rate,), method="rodas").y.sum()
+
+@njit
+def density(x, power):
+    return x ** power * np.exp(-x)
+
+@irad.jit(cache=True)
+def by_quad(start, power):
+    return quad(density, start, np.inf, (power,))[0]
+
+@irad.jit(cache=True, parallel=True)
+def in_parallel(x):
+    total = 0.0
+    for i in prange(x.size):
+        total += np.sin(x[i]) * x[i]
+    return total
+
+@njit
+def roots(x):
+    return np.sqrt(x) * x
+
+@njit
+def larger(x, y):
+    return max(x, y)
+
+@njit
+def repeated(x, n):
+    for _ in range(n):
+        x = np.exp(-x) * x
+    return x
 """
 MAIN = """
 import json
 import sys
+import warnings
 
 import numpy as np
 from numba.core import event
@@ -119,6 +247,39 @@ def workspace():
         found += irad.rules.workspace(made)
     return found
 
+def value_and_gradient(f, *args, argnums=0):
+    return np.append(f(*args), irad.grad(f, argnums)(*args))
+
+def swept():
+    # a forward and a reverse sweep that are called one after the other, and a cotangent of another type
+    augmented, reverse = irad.split(irad.ReverseSplitWithPrimal, m.chain, irad.Duplicated, options=own)
+    found = []
+    for seed in ((), (2,)):
+        shadow = np.zeros(n)
+        tape, value = augmented(irad.Duplicated(x, shadow))
+        reverse(tape, *seed)
+        found += [value, *shadow]
+    return found
+
+def reported(derivative, *args):
+    # what debug mode, or a limit, says of a call
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = repr(derivative(*args))
+        except irad.IradError as error:
+            found = str(error)
+    return [found, *(str(each.message) for each in told)]
+
+def pulled(f, *args, cotangent, **options):
+    def call():
+        return irad.vjp(f, *args, options=irad.Options(cache=True, **options))[1](cotangent)
+    return reported(call)
+
+debug, limit = irad.Options(cache=True, debug=True), irad.Options(cache=True, max_tape_bytes=64)
+images, filters = np.sin(np.arange(72.0)).reshape(2, 1, 6, 6), np.cos(np.arange(27.0)).reshape(3, 1, 3, 3)
+tokens, times = images.reshape(2, 1, 6, 6), np.linspace(0.0, 1.0, 6)
+
 CALLS = {
     "hvp": lambda: irad.hvp(m.chain, options=own)(x, v),
     "hvp_and_grad": lambda: irad.hvp_and_grad(m.chain, options=own)(x, v)[0],
@@ -139,6 +300,34 @@ CALLS = {
     "hessian_inside": lambda: m.hessian_inside(x),
     "pullback_inside": lambda: m.pullback_inside(x),
     "network": lambda: np.append(irad.grad(m.network)(x.reshape(5, 1)), m.network(x.reshape(5, 1))),
+    "convolution": lambda: value_and_gradient(m.convolution, images, filters, argnums=1),
+    "pooling": lambda: value_and_gradient(m.pooling, images),
+    "attention": lambda: value_and_gradient(m.attention, tokens, tokens, tokens),
+    "newton": lambda: value_and_gradient(m.by_newton, 3.0),
+    "newton of vectors": lambda: value_and_gradient(m.by_newton_of_vectors, 3.0),
+    "brentq": lambda: value_and_gradient(m.by_brentq, 3.0),
+    "least squares": lambda: value_and_gradient(m.by_least_squares, times, np.exp(-0.7 * times), argnums=1),
+    "argmin": lambda: value_and_gradient(m.by_argmin, 0.5),
+    "fixed point": lambda: value_and_gradient(m.by_fixed_point, 2.0),
+    "gmres": lambda: value_and_gradient(m.by_gmres, np.array([1.0, 2.0, 3.0])),
+    "own solver": lambda: value_and_gradient(m.by_own_solver, 3.0),
+    "rk4": lambda: value_and_gradient(m.by_rk4, x, 0.5),
+    "dopri5": lambda: value_and_gradient(m.by_dopri5, x, 0.5),
+    "rodas": lambda: value_and_gradient(m.by_rodas, x, 0.5),
+    "quad": lambda: value_and_gradient(m.by_quad, 1.0, 2.0),
+    "parallel": lambda: value_and_gradient(m.in_parallel, x),
+    "vjp": lambda: irad.vjp(m.chain, x, options=own)[1](2.0),
+    "split": swept,
+    "debug": lambda: [
+        *reported(irad.grad(m.larger, options=debug), 1.0, 1.0),
+        *reported(irad.jacobian(m.roots, options=debug), np.array([1.0, -2.0])),
+        *pulled(m.roots, np.array([4.0, 1.0]), cotangent=np.array([np.nan, 1.0]), debug=True),
+    ],
+    "limit": lambda: [
+        *reported(irad.grad(m.repeated, options=limit), 1.5, 100),
+        *reported(irad.grad(m.repeated, options=irad.Options(cache=True, measure_tape=True)), 1.5, 100),
+        *pulled(m.repeated, 1.5, 100, cotangent=1.0, max_tape_bytes=64),
+    ],
 }
 found = {}
 for kind in sys.argv[1:]:
@@ -157,7 +346,38 @@ PROGRAMS = {
     "hessian inside": ("hessian_inside",),
     "pullback inside": ("pullback_inside",),
     "network": ("network",),
+    "convolution": ("convolution",),
+    "pooling": ("pooling",),
+    "attention": ("attention",),
+    "numbers": ("newton", "brentq", "fixed point", "own solver"),
+    "vectors": ("newton of vectors",),
+    "least squares": ("least squares",),
+    "minimum": ("argmin",),
+    "linear": ("gmres",),
+    "equal steps": ("rk4",),
+    "controlled steps": ("dopri5",),
+    "stiff": ("rodas",),
+    "integral": ("quad",),
+    "parallel": ("parallel",),
+    "sweeps": ("vjp", "split"),
+    "debug": ("debug",),
+    "limit": ("limit",),
 }
+
+
+_X, _ROOT = np.linspace(0.5, 2.0, 5), 1.2134116627622296  # of x³ + x = 3
+_BOTH = [_ROOT, 1.0 / (3.0 * _ROOT**2 + 1.0)]
+TRUTH = {
+    "newton": _BOTH,
+    "brentq": _BOTH,
+    "own solver": _BOTH,
+    "fixed point": [2**0.5, 0.5 / 2**0.5],
+    "argmin": [0.75, 2.0],  # of a and a², at 0.5
+    "gmres": [1.0 + 1.0 / 2.0 + 1.0 / 3.0, -1.0, -1.0 / 4.0, -1.0 / 9.0],
+    "quad": [5.0 * np.exp(-1.0), -np.exp(-1.0)],
+    "parallel": [(np.sin(_X) * _X).sum(), *(np.cos(_X) * _X + np.sin(_X))],
+}
+"""Values and gradients in closed form."""
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +396,10 @@ def test_a_second_process_compiles_nothing(folder: Path, program: str):
     assert all(count for _, count in first.values())
     if program == "rules":
         assert first["workspace"][0] == 2 * [2001.5, 4001.5, 2, 2, 0, 0]
+    for kind in first.keys() & TRUTH.keys():
+        np.testing.assert_allclose(second[kind][0], TRUTH[kind], rtol=1e-9)
+    for kind, words in {"debug": "sqrt(-2.0) = nan", "limit": "max_tape_bytes is 64 bytes"}.items():
+        assert kind not in first or words in " ".join(second[kind][0])
 
 
 def run(folder: Path, *kinds: str) -> dict[str, Any]:

@@ -25,8 +25,12 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler import Compiler
 
 import irad
+from irad.frontend.calls import watch_hooks
+from irad.frontend.custom.workspace_pools import Pool
 from irad.frontend.disk import dumped, fingerprint, stored
 from irad.frontend.frozen.inherited_options import DEFAULT, Inheritance
+from irad.frontend.inner import inner_njit
+from irad.nn.convolution.kernels import add_conv
 
 MODEL = """
 import irad
@@ -296,14 +300,19 @@ def test_limits_of_tapes_keep_their_messages(load: Any, caplog: pytest.LogCaptur
     load()
     text = "from numba import njit\nimport numpy as np\n@njit\n"
     text += "def f(x):\n    for i in range(3): x = np.exp(x) * x\n    return x\n"
+    told = []
     for _ in range(2):
         path = Path(sys.modules[NAMES[0]].__file__ or "")
         path.write_text(text, encoding="utf-8")
         importlib.invalidate_caches()
         sys.modules.pop(NAMES[0])
-        with caplog.at_level(logging.DEBUG, "irad.cache"), pytest.raises(irad.TapeLimitError):
+        watch_hooks._infos.clear()  # as in another process
+        with caplog.at_level(logging.DEBUG, "irad.cache"), pytest.raises(irad.TapeLimitError) as error:
             slope(importlib.import_module(NAMES[0]).f, limited)
-    assert "objects of this process by numbers" in caplog.text
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    assert "in range(3)" in told[1]
+    assert "loaded for" in caplog.text
 
 
 def test_calls_that_depend_on_types_work_with_the_cache(load: Any) -> None:
@@ -333,9 +342,19 @@ def test_an_object_that_no_fingerprint_names_is_refused() -> None:
 
     found = fingerprint.Fingerprint("", frozenset(), (mine,), (), Inheritance(DEFAULT))
     kept = dumped._object("irad.object.1", id(mine), found)
-    assert (kept.number, kept.is_pool) == (0, False)
+    assert (kept.function, kept.is_pool) == (0, False)
     with pytest.raises(fingerprint.CannotStore, match="address of an object of this process"):
         dumped._object("irad.object.1", id(found), found)
+    inner = inner_njit(mine.py_func)
+    assert dumped._object("irad.object.1", id(inner), found).function is None
+    assert dumped._object("irad.object.1", id(add_conv), found)[2:] == ("irad.nn.convolution.kernels.add_conv", False)
+    pool = Pool(add_conv)
+    of_library = dumped._object("irad.object.1", pool.address, found)
+    assert (of_library.function, of_library.is_pool) == ("irad.nn.convolution.kernels.add_conv", True)
+    assert stored._found(of_library.function, ()) is add_conv
+    unknown = Pool(njit(lambda x: x))
+    with pytest.raises(fingerprint.CannotStore, match="address of an object of this process"):
+        dumped._object("irad.object.1", unknown.address, found)
 
 
 ZERO = """
