@@ -167,7 +167,7 @@ def own_solver(guess, a):
     low, high = 0.0, max(a, 1.0)
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if cubic(middle, a) < 0.0 else (low, middle)
+        low, high = (middle, high) if middle**3 + middle < a else (low, middle)
     return high
 
 @irad.jit(cache=True)
