@@ -30,7 +30,7 @@ def _reference(x: Any, w: Any, stride: Any, pad: Any, dilation: Any, groups: int
     return y
 
 
-# shapes of x and w, and settings; the filters of the first and of the last have fewer than 16 elements
+# shapes of x and w, and settings
 CASES = {
     "one axis": ((2, 2, 9), (4, 1, 3), ((2,), (2, 1), (2,), 2, False)),
     "two axes": ((2, 4, 6, 5), (4, 2, 3, 4), ((2, 1), (1, 0, 2, 3), (1, 2), 2, False)),
@@ -42,6 +42,11 @@ CASES = {
         (17, 16, 1, 3, 2),
         ((1, 1, 1), (0, 0, 1, 0, 1, 0), (1, 1, 1), 1, True),
     ),
+    "images apart in memory": ((3, 2, 20, 20), (7, 2, 3, 3), ((3, 2), (2, 1, 0, 3), (2, 5), 1, True)),
+    "many small images": ((70, 1, 3, 3), (3, 1, 2, 2), ((2, 2), (0, 1, 1, 0), (1, 1), 1, True)),
+    "rows longer than a block": ((2, 1, 2, 300), (3, 1, 2, 3), ((1, 1), (0, 0, 1, 1), (1, 1), 1, False)),
+    "more columns than a block": ((2, 50, 3, 4), (2, 50, 2, 2), ((1, 1), (1, 0, 0, 1), (1, 1), 1, True)),
+    "stride beyond the filter": ((2, 2, 11, 7), (3, 2, 2, 1), ((4, 3), (0, 0, 0, 0), (1, 1), 1, True)),
     "padding beyond the image": ((1, 1, 2), (1, 1, 4), ((3,), (5, 6), (1,), 1, True)),
 }
 

@@ -43,7 +43,7 @@ def check() -> None:
         return [given[0].value, *shadows[1:]]
 
     made: list[int] = []
-    cases = [_drawn(2, 3, 6), _drawn(16, 16, 5), _drawn(1, 2, 5)]  # columns, shifts, a loop
+    cases = [_drawn(2, 3, 6), _drawn(16, 16, 5), _drawn(1, 2, 5)]  # the second needs the most
     gradient(cases[0])
     rules.close(convolve)
     made.clear()

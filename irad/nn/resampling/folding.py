@@ -6,10 +6,9 @@ import numpy as np
 from numba import njit
 
 from irad.frontend.formatted import FormattedValueError
-from irad.frontend.inner import inner_njit
+from irad.frontend.inner import inner_jitable, inner_njit
 from irad.frontend.operands import floats
-from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
-from irad.nn.convolution.kernels import gather_columns, scatter_columns
+from irad.nn.convolution.geometry import paddings, shift_of, sizes_of_output, triple, valid
 from irad.nn.convolution.public import Setting, shape_like, three, with_three
 from irad.nn.linear import register_linear
 from irad.nn.shapes import Array, add_to
@@ -204,7 +203,7 @@ def _add_windows(columns, x, settings):
     out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
     windows = np.empty(columns.shape[1:], columns.dtype)
     for n in range(x.shape[0]):
-        gather_columns(windows, x[n], taps, out, stride, pad, dilation, flipped)
+        _gather_columns(windows, x[n], taps, out, stride, pad, dilation, flipped)
         add_to(columns[n], windows)
 
 
@@ -214,7 +213,75 @@ def _add_images(x, columns, settings):
     taps, stride, pad, dilation, flipped = settings
     out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
     for n in range(x.shape[0]):
-        scatter_columns(x[n], columns[n], taps, out, stride, pad, dilation, flipped)
+        _scatter_columns(x[n], columns[n], taps, out, stride, pad, dilation, flipped)
+
+
+@inner_jitable(error_model="numpy")
+def _gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
+    """Fills the matrix of columns from an input (channels, ·, ·, ·); zero where there is padding."""
+    row = 0
+    for c in range(x.shape[0]):
+        for t0 in range(taps[0]):
+            s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped)
+            for t1 in range(taps[1]):
+                s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped)
+                for t2 in range(taps[2]):
+                    s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped)
+                    _gather_row(columns[row], x[c], s0, s1, s2, out, stride)
+                    row += 1
+
+
+@inner_jitable(error_model="numpy")
+def _gather_row(row, x, s0, s1, s2, out, stride):
+    lo, hi = valid(s2, stride[2], x.shape[2], out[2])
+    place = 0
+    for o0 in range(out[0]):
+        i0 = o0 * stride[0] + s0
+        for o1 in range(out[1]):
+            i1 = o1 * stride[1] + s1
+            if i0 < 0 or i0 >= x.shape[0] or i1 < 0 or i1 >= x.shape[1]:
+                row[place : place + out[2]] = 0.0
+            else:
+                row[place : place + lo] = 0.0
+                if stride[2] == 1:
+                    for o2 in range(lo, hi):
+                        row[place + o2] = x[i0, i1, o2 + s2]
+                else:
+                    for o2 in range(lo, hi):
+                        row[place + o2] = x[i0, i1, o2 * stride[2] + s2]
+                row[place + hi : place + out[2]] = 0.0
+            place += out[2]
+
+
+@inner_jitable(error_model="numpy")
+def _scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
+    """Adds a matrix of columns to the elements of the input that they were made of."""
+    row = 0
+    for c in range(x.shape[0]):
+        for t0 in range(taps[0]):
+            s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped)
+            for t1 in range(taps[1]):
+                s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped)
+                for t2 in range(taps[2]):
+                    s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped)
+                    _scatter_row(x[c], columns[row], s0, s1, s2, out, stride)
+                    row += 1
+
+
+@inner_jitable(error_model="numpy")
+def _scatter_row(x, row, s0, s1, s2, out, stride):
+    lo, hi = valid(s2, stride[2], x.shape[2], out[2])
+    lo0, hi0 = valid(s0, stride[0], x.shape[0], out[0])
+    lo1, hi1 = valid(s1, stride[1], x.shape[1], out[1])
+    for o0 in range(lo0, hi0):
+        for o1 in range(lo1, hi1):
+            target, place = x[o0 * stride[0] + s0, o1 * stride[1] + s1], (o0 * out[1] + o1) * out[2]
+            if stride[2] == 1:
+                for o2 in range(lo, hi):
+                    target[o2 + s2] += row[place + o2]
+            else:
+                for o2 in range(lo, hi):
+                    target[o2 * stride[2] + s2] += row[place + o2]
 
 
 register_linear(_add_windows, _add_images)
