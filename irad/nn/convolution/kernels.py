@@ -61,8 +61,8 @@ def _register(add, room_of, add_to_left, add_to_right):
     Args:
         add: it.
         room_of: of (total, left, right, settings): how many numbers the three kernels work in.
-        add_to_left: of (left, cotangent of total, right): its adjoint by left.
-        add_to_right: of (right, cotangent of total, left): its adjoint by right.
+        add_to_left: of (left, cotangent of total, right): its adjoint with respect to left.
+        add_to_right: of (right, cotangent of total, left): its adjoint with respect to right.
     """
 
     def augmented_primal(config, slot, total, left, right, settings, room):

@@ -3,8 +3,8 @@
 Images lie padded in a buffer, in which the inputs that one element of the filter meets are at one distance from the
 *places* of the outputs: row by row, with gaps as long as a window is wide. Since a tile finds its factors by distances,
 the buffer stands for the matrix of windows. With a stride, inputs are sorted by *phase*, the remainder of their
-position: an element of the filter meets one phase, in which outputs are neighbours. The adjoint by images is such a
-product with the filters transposed, for each phase of the images, over outputs with zeros in the gaps.
+position: an element of the filter meets one phase, in which outputs are neighbours. The adjoint with respect to images
+is such a product with the filters transposed, for each phase of the images, over outputs with zeros in the gaps.
 
 Where samples are small, several share the buffer.
 """
@@ -173,7 +173,7 @@ def _pack(room, packed, table, w, group, transposed, phase, shape, settings):
 
 @inner_jitable(error_model="numpy")
 def add_images(transposed, y, x, w, shape, settings, room):
-    """``y`` += x ∗ w, or transposed the adjoint by images of x and w; ``shape`` is that of the convolution's result."""
+    """``y`` += x ∗ w, or transposed, its adjoint with respect to images; ``shape`` is that of its result."""
     one, none = (1, 1, 1), (0, 0, 0, 0, 0, 0)
     stride, pad, _, groups, _ = settings
     grid, most, channel = _layout(w, shape, settings)
@@ -245,7 +245,7 @@ def _multiply_block(room, parts, table, depth, rows, first, span):
 
 @inner_jitable(error_model="numpy")
 def add_filters(w, x, y, settings, room):
-    """``w`` += adjoint of the convolution by w, of x and y."""
+    """``w`` += adjoint of the convolution with respect to w, from x and y."""
     stride, pad, dilation, groups, flipped = settings
     grid, most, channel = _layout(w, y.shape, settings)
     image, packed, results, _ = _parts(w, y.shape, settings)
