@@ -73,21 +73,6 @@ def _gradient(f: Any, count: int, active: tuple[int, ...]) -> Any:
 
 _BY_PRODUCTS: dict[str, tuple[Any, tuple[Any, ...], dict[tuple[int, ...], int]]] = {
     "batched_mul": (nn.batched_mul, (_draw(3, 2, 4), _draw(1, 4, 5)), {(0, 1): 9, (0,): 6, (1,): 6}),
-    "conv by columns": (
-        nn.conv,
-        (_draw(2, 4, 6, 5), _draw(4, 4, 3, 3), 2, 1, 1, 1, True),
-        {(0, 1): 6, (0,): 4, (1,): 4},
-    ),
-    "conv_data": (
-        nn.conv_data,
-        (_draw(2, 4, 3, 3), _draw(4, 4, 3, 3), (2, 4, 5, 5), 2, 1, 1, 1, True),
-        {(0, 1): 6, (0,): 4, (1,): 4},
-    ),
-    "conv_filter": (
-        nn.conv_filter,
-        (_draw(2, 4, 5, 5), _draw(2, 4, 3, 3), (4, 4, 3, 3), 2, 1, 1, 1, True),
-        {(0, 1): 6, (0,): 4, (1,): 4},
-    ),
     "dot_product_attention": (  # scores and values; scores again; values; weights; queries; keys
         nn.dot_product_attention,
         (_draw(1, 1, 5, 4), _draw(1, 1, 7, 4), _draw(1, 1, 7, 6)),
@@ -139,6 +124,9 @@ def _operations(text: str) -> int:
 
 _INDICES = np.array([2, 0, 2, 2, 4])
 _BY_OPERATIONS: dict[str, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
+    "conv": (nn.conv, (_draw(2, 4, 6, 5), _draw(4, 4, 3, 3), 2, 1, 1, 1, True), (0, 1)),
+    "conv_data": (nn.conv_data, (_draw(2, 4, 3, 3), _draw(4, 4, 3, 3), (2, 4, 5, 5), 2, 1, 1, 1, True), (0, 1)),
+    "conv_filter": (nn.conv_filter, (_draw(2, 4, 5, 5), _draw(2, 4, 3, 3), (4, 4, 3, 3), 2, 1, 1, 1, True), (0, 1)),
     "depthwiseconv": (nn.depthwiseconv, (_draw(2, 3, 9), _draw(6, 1, 3), 2, 1, 2, True), (0, 1)),
     "grid_sample": (nn.grid_sample, (_draw(1, 2, 5, 5), np.tanh(_draw(1, 3, 3, 2))), (0, 1)),
     "batchnorm": (nn.batchnorm, (_draw(5, 3), np.zeros(3), np.ones(3), _draw(3), _draw(3), True), (0, 3, 4)),
