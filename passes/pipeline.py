@@ -52,6 +52,7 @@ from irad.passes.prepare.powers_of_roots import smooth_powers
 from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_addresses, retype_copies
 from irad.passes.prepare.running_extremes import load_extremes
+from irad.passes.prepare.sinking import sink_to_branches
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
@@ -218,6 +219,12 @@ def _retype(unit: Unit) -> None:
 def _hoist(unit: Unit) -> None:
     """Moves loads that a loop repeats with the same outcome to before the loop."""
     hoist_invariant_loads(unit.loops, unit.dominators, unit.mod_ref, _separation(unit))
+
+
+def _sink(unit: Unit) -> None:
+    """Computes on one side of a branch what is differentiated there only."""
+    live = live_blocks(unit.cfg, unit.program.request.host.returned)
+    sink_to_branches(unit.dominators, unit.mod_ref, live)
 
 
 def _postpone(unit: Unit) -> None:
@@ -487,6 +494,8 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.loop_invariants.loads", PassStage.FUNCTION, _hoist, applies=stages.is_default, changes=True),
     # after invariant loads: it takes loops only whose addresses are made of counters and of what is known before them
     Pass("prepare.deferred_checks", PassStage.FUNCTION, _postpone, applies=stages.may_raise_late, changes=True),
+    # after invariant loads, which move only what every iteration runs, and after checks that were branches
+    Pass("prepare.sinking", PassStage.FUNCTION, _sink, applies=stages.may_sink, changes=True),
     # before effects: what can be kept alive is not lost to the reverse sweep where it is freed
     Pass("augmented.deferred_frees.candidates", PassStage.FUNCTION, _keep, applies=stages.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),

@@ -95,6 +95,11 @@ def may_raise_late(unit: Unit) -> bool:
     return is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
 
 
+def may_sink(unit: Unit) -> bool:
+    """True if operations may be copied to a side of a branch: not where each is looked at."""
+    return is_default(unit) and not (unit.program.request.watches or unit.program.is_read)
+
+
 def keeps_memory(unit: Unit) -> bool:
     """True if memory may be kept for the reverse sweep."""
     return is_default(unit) and is_reverse(unit)
