@@ -307,7 +307,7 @@ CALLS = {
     "newton of vectors": lambda: value_and_gradient(m.by_newton_of_vectors, 3.0),
     "brentq": lambda: value_and_gradient(m.by_brentq, 3.0),
     "least squares": lambda: value_and_gradient(m.by_least_squares, times, np.exp(-0.7 * times), argnums=1),
-    "argmin": lambda: value_and_gradient(m.by_argmin, 0.5),
+    "argmin": lambda: [m.by_argmin(0.5)],
     "fixed point": lambda: value_and_gradient(m.by_fixed_point, 2.0),
     "gmres": lambda: value_and_gradient(m.by_gmres, np.array([1.0, 2.0, 3.0])),
     "own solver": lambda: value_and_gradient(m.by_own_solver, 3.0),
