@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
@@ -171,11 +172,20 @@ def test_dispatcher_attributes() -> None:
     assert {"library", "fndesc", "environment", "entry_point", "type_annotation", "metadata"} <= set(result._fields)
     assert internals.linked_libraries(result.library)
     assert internals.compiled_module(result.library) is not None
-    assert internals.runs_when_loaded(result.library) is False
+    assert internals.run_when_loaded(result.library) == set()
     assert result.library.codegen._engine.is_symbol_defined(result.fndesc.mangled_name)
     assert not result.library.codegen._engine.is_symbol_defined("no such symbol")
     assert numba_private.find_environment(result.fndesc.env_name) is result.environment
     assert result.fndesc.env_name.startswith(raw_target.ENVIRONMENT_PREFIX)
+
+
+def test_symbols_of_parallel_loops() -> None:
+    function = njit(parallel=True)(lambda x: np.sqrt(x) + 1.0)
+    function(np.ones(3))
+    [compiled] = function.overloads.values()
+    assert internals.run_when_loaded(compiled.library) == {internals.start_threads}
+    for name in internals.OF_THREADS:
+        assert llvm.address_of_symbol(name) is not None
 
 
 def test_callback_attributes() -> None:
