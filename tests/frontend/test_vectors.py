@@ -43,7 +43,10 @@ def test_loops_over_rows_are_vectors_of_single_loads() -> None:
 
 def test_rows_are_not_taken_to_have_one_element() -> None:
     text = irad.inspect(irad.value_and_grad(attraction), np.ones((7, 2))).optimized
-    assert not re.search(r"icmp (eq|ne) i64 [^,\n]*, 1\b", text), "a loop for rows of one element"
+    # where vectors have two numbers, LLVM compares a trip count with 1, too
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("%min.iters.check")]
+    asks = [line for line in lines if re.search(r"icmp (eq|ne) i64 [^,]*, 1\b", line)]
+    assert not asks, "a loop for rows of one element"
 
 
 def test_overlap_of_rows_is_asked_in_the_loop_that_goes_through_them() -> None:
