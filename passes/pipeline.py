@@ -223,8 +223,7 @@ def _hoist(unit: Unit) -> None:
 
 def _sink(unit: Unit) -> None:
     """Computes on one side of a branch what is differentiated there only."""
-    live = live_blocks(unit.cfg, unit.program.request.host.returned)
-    sink_to_branches(unit.dominators, unit.mod_ref, live)
+    sink_to_branches(unit.loops, unit.dominators, unit.mod_ref, unit.live)
 
 
 def _postpone(unit: Unit) -> None:
@@ -494,7 +493,9 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.loop_invariants.loads", PassStage.FUNCTION, _hoist, applies=stages.is_default, changes=True),
     # after invariant loads: it takes loops only whose addresses are made of counters and of what is known before them
     Pass("prepare.deferred_checks", PassStage.FUNCTION, _postpone, applies=stages.may_raise_late, changes=True),
-    # after invariant loads, which move only what every iteration runs, and after checks that were branches
+    # after checks move; before the refusals: code that only raises may do what is refused elsewhere
+    Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
+    # after invariant loads, which move only what every iteration runs
     Pass("prepare.sinking", PassStage.FUNCTION, _sink, applies=stages.may_sink, changes=True),
     # before effects: what can be kept alive is not lost to the reverse sweep where it is freed
     Pass("augmented.deferred_frees.candidates", PassStage.FUNCTION, _keep, applies=stages.keeps_memory),
@@ -502,8 +503,6 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
     # after activity: only an active extreme costs tape, which its load after the loop saves
     Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
-    # before the refusals: code that only raises has no derivative, so it may do what is refused elsewhere
-    Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.activity.oracle", PassStage.FUNCTION, _take_everything, applies=stages.is_oracle),
     Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=stages.is_reversed_lane),

@@ -1,16 +1,19 @@
 """Sinking: what is differentiated on one side of a branch only is computed there.
 
-Input   a function in normal form, its dominators and effects on memory.
+Input   a function in normal form, its dominators, loops and effects on memory.
 Output  none; the function is rewritten.
 Method  at a branch, floats that its block computes or loads are copied to the beginning of a side that nothing else
         enters, if they are used there, and elsewhere only where no derivative flows: in comparisons and conversions to
-        integers, and in others of their kind. The side uses the copies.
+        integers, and in others of their kind. The side uses the copies. It is done where an element is among them
+        whose index the loop loads, too.
 Why     the condition is computed from what it guards: ``if r2 < cutoff: energy += f(r2)``. The cotangent of ``r2`` is
         zero on the other side, but the sweep would add it to the shadow of each element that ``r2`` was made of. The
-        primal computes nothing twice: LLVM finds that the copies are equal to what came before the branch.
+        primal computes nothing twice: LLVM finds that the copies are equal to what came before the branch. Where no
+        index is loaded, LLVM makes vectors of a sweep that adds zeros, and of one with branches it does not.
 Limit   calls are not copied but for intrinsics: LLVM may not know that others yield the same again. Loads are not
         copied over a write to what they read.
 
+    %p = getelementptr double, ptr %x, i64 %index        %p = …
     %r2 = load double, ptr %p                            %r2 = load double, ptr %p
     %near = fcmp olt double %r2, 4.0                     %near = fcmp olt double %r2, 4.0
     br i1 %near, label %side, label %rest                br i1 %near, label %side, label %rest
@@ -24,35 +27,50 @@ from __future__ import annotations
 from irad.ir.clone import clone_instruction
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Binary, Call, Cast, CondBr, FCmp, Instruction, Load, Phi, Select, Unary
+from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Block, Function
 from irad.ir.types import FloatType
 from irad.ir.values import Value
+from irad.ir.worklist import Worklist
 from irad.passes.memory.mod_ref import ModRef
 from irad.ruleset.interface import Elementwise
 
 _CONSTANT_CASTS = ("fptosi", "fptoui")
 
 
-def sink_to_branches(dominators: DominatorTree, mod_ref: ModRef, live: frozenset[Block]) -> None:
+def sink_to_branches(nest: LoopNest, dominators: DominatorTree, mod_ref: ModRef, live: frozenset[Block]) -> None:
     """Rewrites all branches of a function, those first that come first: what was sunk may sink further.
 
     Args:
-        dominators: of the function.
+        nest: loops of the function.
+        dominators: its dominators.
         mod_ref: its effects on memory.
         live: the blocks after which it may return; a branch to others, which raise, chooses nothing.
     """
     for block in dominators.cfg.order:
-        match block.terminator:
-            case CondBr(targets=[yes, no]) if yes is not no and live.issuperset((yes, no)):
+        match block.terminator, nest.loop_of(block):
+            case CondBr(targets=[yes, no]), Loop() as loop if yes is not no and live.issuperset((yes, no)):
                 for side in (yes, no):
-                    if dominators.cfg.predecessors[side] == (block,):
-                        _sink(block, side, dominators, mod_ref)
+                    chosen = _chosen(block, side, dominators, mod_ref)
+                    if any(isinstance(inst, Load) and _is_by_index(inst.operands[0], loop) for inst in chosen):
+                        _sink(chosen, side, dominators)
             case _:
                 pass
 
 
-def _sink(block: Block, side: Block, dominators: DominatorTree, mod_ref: ModRef) -> None:
-    chosen, copies = _chosen(block, side, dominators, mod_ref), dict[Value, Value]()
+def _is_by_index(address: Value, loop: Loop) -> bool:
+    """True if an address is computed from a number that the loop loads."""
+    found = Worklist([address])
+    for value in found:
+        if isinstance(value, Instruction) and value.block in loop.blocks:
+            if isinstance(value, Load):
+                return True
+            found.add(*(() if isinstance(value, Phi) else value.operands))
+    return False
+
+
+def _sink(chosen: dict[Instruction, None], side: Block, dominators: DominatorTree) -> None:
+    copies = dict[Value, Value]()
     at = next(i for i, inst in enumerate(side.instructions) if not isinstance(inst, Phi))
     for number, inst in enumerate(reversed(chosen)):
         copies[inst] = copy = clone_instruction(inst, copies)
@@ -70,6 +88,8 @@ def _sink(block: Block, side: Block, dominators: DominatorTree, mod_ref: ModRef)
 def _chosen(block: Block, side: Block, dominators: DominatorTree, mod_ref: ModRef) -> dict[Instruction, None]:
     """Instructions to copy to a side, from the end of the block to its beginning."""
     chosen, written = dict[Instruction, None](), 0
+    if dominators.cfg.predecessors[side] != (block,):
+        return chosen
     for inst in reversed(block.instructions):
         if _can_be_copied(inst, written, mod_ref):
             uses = [user for user in inst.users if not _is_decision(user)]

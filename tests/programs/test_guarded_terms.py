@@ -1,4 +1,4 @@
-"""Terms that are added up under a condition on what they are made of: within a cut-off, beyond a margin."""
+"""Terms of elements that indices name, under conditions on these elements: within a cut-off, beyond a margin."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from numba import njit, prange
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+ORDER = np.array([3, 0, -1, 2, 2, 4])
 
 
-@PROGRAMS.at(floats(6), floats(6), np.array([0, 3, -1, 2, 5, 5]))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @PROGRAMS.at(floats(6).astype(np.float32), floats(6).astype(np.float32), np.array([1, 0, 2]))
 @PROGRAMS.at(floats(3), floats(3), np.zeros(0, np.int64))
 @njit
@@ -28,7 +29,7 @@ def pairs_within_a_cut_off(x, y, pairs):
 
 @PROGRAMS.at(floats(6), floats(6))
 @njit
-def hinges(x, y):
+def hinges_in_order(x, y):
     total = 0.0
     for i in range(x.size):
         margin = 1.0 - 3.0 * x[i] * y[i]
@@ -37,12 +38,12 @@ def hinges(x, y):
     return total
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def conditions_in_conditions(x, y):
+def conditions_in_conditions(x, y, order):
     total = 0.0
-    for i in range(x.size):
-        r = x[i] + y[i]
+    for i in range(order.size):
+        r = x[order[i]] + y[i]
         s = np.sqrt(r)
         if r > 0.3:
             total += y[i] * y[i]
@@ -53,52 +54,51 @@ def conditions_in_conditions(x, y):
     return total
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def memory_that_changes_before_the_condition(x, y):
+def memory_that_changes_before_the_condition(x, y, order):
     a = x.copy()
-    for i in range(1, a.size):
-        v = a[i - 1]
-        a[i - 1] = y[i] * y[i]
+    for i in range(1, order.size):
+        v = a[order[i]]
+        a[order[i]] = y[i] * y[i]
         a[i] = v * y[i]
         if v > 0.2:
-            total = v * v * y[i]
-            a[0] += total
+            a[0] += v * v * y[i]
     return np.sum(a * a * y)
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def memory_that_changes_under_the_condition(x, y):
+def memory_that_changes_under_the_condition(x, y, order):
     a, total = x.copy(), 0.0
-    for i in range(a.size):
-        v = a[i] * y[i]
+    for i in range(order.size):
+        v = a[order[i]] * y[i]
         if v > 0.2:
-            a[i] = 2.0 * y[i]
+            a[order[i]] = 2.0 * y[i]
             total += v * v
             a[a.size - 1 - i] += v
     return total + np.sum(a * a)
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def one_array_by_two_names(x, y):
+def one_array_by_two_names(x, y, order):
     a = x.copy()
     b, total = a[:4], 0.0
     for i in range(b.size):
-        v = b[i] * y[i]
-        a[i + 1] = y[i] + b[i]
-        if v < 0.7:
-            total += v * np.sin(b[i])
+        u = b[order[i]]
+        a[i + 1] = y[i] + u
+        if u < 0.7:
+            total += u * y[i] * np.sin(u)
     return total + np.sum(a * a)
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def both_sides(x, y):
+def both_sides(x, y, order):
     total, u = 0.0, 0.0
-    for i in range(x.size):
-        v = x[i] * y[i]
+    for i in range(order.size):
+        v = x[order[i]] * y[i]
         if v > 0.2:
             total += v * v * np.exp(x[i])
             u = v
@@ -109,47 +109,47 @@ def both_sides(x, y):
     return total
 
 
-@PROGRAMS.at(4.0 * floats(6), floats(6))
+@PROGRAMS.at(4.0 * floats(6), floats(6), ORDER)
 @njit
-def integers_of_numbers(x, y):
+def integers_of_numbers(x, y, order):
     total = 0.0
-    for i in range(x.size):
-        v = x[i] * y[i]
+    for i in range(order.size):
+        v = x[order[i]] * y[i]
         k = int(v)
         if k > 0:
             total += v * v / k + y[min(k, 5)]
     return total
 
 
-@PROGRAMS.at(floats(6), floats(6))
+@PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
-def loops_under_conditions(x, y):
+def loops_under_conditions(x, y, order):
     total = 0.0
-    for i in range(x.size):
-        v = x[i] * x[i]
+    for i in range(order.size):
+        v = x[order[i]] * x[i]
         if v < 0.5:
             for j in range(i):
-                total += v * y[j] * x[j]
+                total += v * y[j] * x[order[j]]
     return total
 
 
-@PROGRAMS.at(floats(8), floats(8))
+@PROGRAMS.at(floats(8), floats(8), np.arange(7, -1, -1))
 @njit(parallel=True)
-def in_threads(x, y):
+def in_threads(x, y, order):
     a = np.zeros(x.size)
     for i in prange(x.size):
-        v = x[i] - y[i] * y[i]
+        v = x[order[i]] - y[i] * y[i]
         if v < 0.3:
             a[i] = v * v * y[i]
     return np.sum(a * x)
 
 
-@PROGRAMS.at(floats(6) + 0.3j * floats(6), floats(6))
+@PROGRAMS.at(floats(6) + 0.3j * floats(6), floats(6), ORDER)
 @njit
-def complex_numbers(x, y):
+def complex_numbers(x, y, order):
     total = 0.0
-    for i in range(x.size):
-        z = x[i] * y[i]
+    for i in range(order.size):
+        z = x[order[i]] * y[i]
         if z.real > 0.2:
             total += z.real * z.real + z.imag
     return total

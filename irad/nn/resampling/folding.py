@@ -11,7 +11,7 @@ from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, shift_of, sizes_of_output, triple, valid
 from irad.nn.convolution.public import Setting, shape_like, three, with_three
 from irad.nn.linear import register_linear
-from irad.nn.shapes import Array, add_to
+from irad.nn.shapes import Array
 
 
 @njit
@@ -199,89 +199,46 @@ def _refuse_size(size, axis, r):
 @inner_njit(error_model="numpy")
 def _add_windows(columns, x, settings):
     """``columns`` += windows of x; x with three axes of space, settings (k, stride, pad, dilation, flipped)."""
-    taps, stride, pad, dilation, flipped = settings
-    out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
-    windows = np.empty(columns.shape[1:], columns.dtype)
-    for n in range(x.shape[0]):
-        _gather_columns(windows, x[n], taps, out, stride, pad, dilation, flipped)
-        add_to(columns[n], windows)
+    _add(False, x, columns, settings)
 
 
 @inner_njit(error_model="numpy")
 def _add_images(x, columns, settings):
     """The transpose: adds windows to the images that they are of."""
+    _add(True, x, columns, settings)
+
+
+@inner_jitable(error_model="numpy")
+def _add(transposed, x, columns, settings):
+    """Adds images to the columns that they are copied to; transposed, columns to images. Padding is left out."""
     taps, stride, pad, dilation, flipped = settings
     out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
     for n in range(x.shape[0]):
-        _scatter_columns(x[n], columns[n], taps, out, stride, pad, dilation, flipped)
+        row = 0
+        for c in range(x.shape[1]):
+            for t0 in range(taps[0]):
+                s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped)
+                for t1 in range(taps[1]):
+                    s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped)
+                    for t2 in range(taps[2]):
+                        s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped)
+                        _add_row(transposed, x[n, c], columns[n, row], (s0, s1, s2), out, stride)
+                        row += 1
 
 
 @inner_jitable(error_model="numpy")
-def _gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
-    """Fills the matrix of columns from an input (channels, ·, ·, ·); zero where there is padding."""
-    row = 0
-    for c in range(x.shape[0]):
-        for t0 in range(taps[0]):
-            s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped)
-            for t1 in range(taps[1]):
-                s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped)
-                for t2 in range(taps[2]):
-                    s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped)
-                    _gather_row(columns[row], x[c], s0, s1, s2, out, stride)
-                    row += 1
-
-
-@inner_jitable(error_model="numpy")
-def _gather_row(row, x, s0, s1, s2, out, stride):
-    lo, hi = valid(s2, stride[2], x.shape[2], out[2])
-    place = 0
-    for o0 in range(out[0]):
-        i0 = o0 * stride[0] + s0
-        for o1 in range(out[1]):
-            i1 = o1 * stride[1] + s1
-            if i0 < 0 or i0 >= x.shape[0] or i1 < 0 or i1 >= x.shape[1]:
-                row[place : place + out[2]] = 0.0
-            else:
-                row[place : place + lo] = 0.0
-                if stride[2] == 1:
-                    for o2 in range(lo, hi):
-                        row[place + o2] = x[i0, i1, o2 + s2]
-                else:
-                    for o2 in range(lo, hi):
-                        row[place + o2] = x[i0, i1, o2 * stride[2] + s2]
-                row[place + hi : place + out[2]] = 0.0
-            place += out[2]
-
-
-@inner_jitable(error_model="numpy")
-def _scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
-    """Adds a matrix of columns to the elements of the input that they were made of."""
-    row = 0
-    for c in range(x.shape[0]):
-        for t0 in range(taps[0]):
-            s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped)
-            for t1 in range(taps[1]):
-                s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped)
-                for t2 in range(taps[2]):
-                    s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped)
-                    _scatter_row(x[c], columns[row], s0, s1, s2, out, stride)
-                    row += 1
-
-
-@inner_jitable(error_model="numpy")
-def _scatter_row(x, row, s0, s1, s2, out, stride):
-    lo, hi = valid(s2, stride[2], x.shape[2], out[2])
-    lo0, hi0 = valid(s0, stride[0], x.shape[0], out[0])
-    lo1, hi1 = valid(s1, stride[1], x.shape[1], out[1])
+def _add_row(transposed, x, row, shifts, out, stride):
+    lo, hi = valid(shifts[2], stride[2], x.shape[2], out[2])
+    lo0, hi0 = valid(shifts[0], stride[0], x.shape[0], out[0])
+    lo1, hi1 = valid(shifts[1], stride[1], x.shape[1], out[1])
     for o0 in range(lo0, hi0):
         for o1 in range(lo1, hi1):
-            target, place = x[o0 * stride[0] + s0, o1 * stride[1] + s1], (o0 * out[1] + o1) * out[2]
-            if stride[2] == 1:
-                for o2 in range(lo, hi):
-                    target[o2 + s2] += row[place + o2]
-            else:
-                for o2 in range(lo, hi):
-                    target[o2 * stride[2] + s2] += row[place + o2]
+            line, place = x[o0 * stride[0] + shifts[0], o1 * stride[1] + shifts[1]], (o0 * out[1] + o1) * out[2]
+            for o2 in range(lo, hi):
+                if transposed:
+                    line[o2 * stride[2] + shifts[2]] += row[place + o2]
+                else:
+                    row[place + o2] += line[o2 * stride[2] + shifts[2]]
 
 
 register_linear(_add_windows, _add_images)
