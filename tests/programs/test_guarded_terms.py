@@ -57,14 +57,13 @@ def conditions_in_conditions(x, y, order):
 @PROGRAMS.at(floats(6), floats(6), ORDER)
 @njit
 def memory_that_changes_before_the_condition(x, y, order):
-    a = x.copy()
-    for i in range(1, order.size):
+    a, total = x.copy(), 0.0
+    for i in range(order.size):
         v = a[order[i]]
         a[order[i]] = y[i] * y[i]
-        a[i] = v * y[i]
         if v > 0.2:
-            a[0] += v * v * y[i]
-    return np.sum(a * a * y)
+            total += v * v * y[i]
+    return total + np.sum(a * a * y)
 
 
 @PROGRAMS.at(floats(6), floats(6), ORDER)
@@ -84,11 +83,11 @@ def memory_that_changes_under_the_condition(x, y, order):
 @njit
 def one_array_by_two_names(x, y, order):
     a = x.copy()
-    b, total = a[:4], 0.0
+    b, total = a[:5], 0.0
     for i in range(b.size):
         u = b[order[i]]
-        a[i + 1] = y[i] + u
-        if u < 0.7:
+        a[order[i] % 5] = 2.0 * y[i]  # the element that b[order[i]] is
+        if u < 0.9:
             total += u * y[i] * np.sin(u)
     return total + np.sum(a * a)
 
