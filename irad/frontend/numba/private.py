@@ -429,10 +429,10 @@ def find_environment(name: str) -> Any:
 def raw_module_of(library: CodeLibrary) -> llvm.ModuleRef:
     """A copy of a compiled library's module, for the few callees that have no raw one, and of a derivative's."""
     make = getattr(library, "for_differentiation", None)
-    return without_runtime(internals.module_for_linking(library)) if make is None else make()
+    return _without_runtime(internals.module_for_linking(library)) if make is None else make()
 
 
-def without_runtime(module: llvm.ModuleRef) -> llvm.ModuleRef:
+def _without_runtime(module: llvm.ModuleRef) -> llvm.ModuleRef:
     """A copy of a module in which functions of Numba's runtime are declared, not defined.
 
     References are counted by calls in what irad reads, and machine code has been made of the runtime's own module: LLVM
