@@ -24,6 +24,8 @@ def greatest(a, b):
 def absolute(a):
     return a if a.real >= 0.0 else -a
 """
+# A name that no program has for something of its own.
+_COUNTER: Final = "_operations"
 _ELEMENTARY: Final = ("exp", "log", "sqrt", "sin", "cos", "tanh")
 
 
@@ -40,7 +42,7 @@ def complex_text(functions: Sequence[tree.Function]) -> str:
 
 
 def counting_text(functions: Sequence[tree.Function]) -> str:
-    """The program with a last parameter ``count``: operations of floats and calls of elementary functions are added."""
+    """The program with a last parameter, to which numbers of float operations and elementary calls are added."""
     return "\n\n".join([HEAD, *(_Counting().function(each) for each in functions)])
 
 
@@ -181,10 +183,10 @@ class _Complex(_Numba):
 
 class _Counting(_Numba):
     def parameters(self, function: tree.Function) -> list[str]:
-        return [*super().parameters(function), "count"]
+        return [*super().parameters(function), _COUNTER]
 
     def arguments(self, call: tree.Call) -> list[str]:
-        return [*super().arguments(call), "count"]
+        return [*super().arguments(call), _COUNTER]
 
     def statement(self, statement: tree.Statement) -> None:
         counts: dict[tuple[int, str], int] = {}
@@ -198,7 +200,7 @@ class _Counting(_Numba):
             key = 0, self._extent(statement.target)
             counts[key] = counts.get(key, 0) + 1
         for (kind, extent), number in counts.items():
-            self.line(f"count[{kind}] += {number}{extent}")
+            self.line(f"{_COUNTER}[{kind}] += {number}{extent}")
         super().statement(statement)
 
     def _extent(self, value: tree.Expr) -> str:

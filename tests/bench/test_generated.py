@@ -127,7 +127,7 @@ def test_operations_are_counted_while_the_program_runs():
     inner = f.function(Sum(exp(x) * x))
     g = Writer("loss")
     x = g.parameter("x", 1)
-    [n] = g.sizes(x, "n")
+    [n] = g.sizes(x, "count")  # a name of the program, too
     total = g.let("total", 0.0)
     with g.loop("i", 0, n) as i:
         g.add(total, 2.0 * x[i - 1 + 1])
