@@ -23,7 +23,7 @@ _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_ma
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of derivatives; equal options give the same code for the same function.
+    """Settings of derivatives; equal options give the same code for the same function and the same first call.
 
     Attributes:
         plan: ``"default"`` chooses for each value between saving and recomputing; ``"save_all"`` saves every value that

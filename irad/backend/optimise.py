@@ -12,6 +12,7 @@ linked. Meanwhile what is compared are copies of numbers, see `irad.backend.equa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
@@ -32,8 +33,11 @@ from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
 
 _Rewrite: TypeAlias = Callable[[Module, ReferenceCounts], bool]
+_Lengths: TypeAlias = Mapping[str, Mapping[int, int]]
 
-SHAPES: Final[dict[str, _Rewrite]] = {"prepare.shape_specialisation": separate_usual_shapes}
+SHAPES: Final[dict[str, Callable[[Module, ReferenceCounts, _Lengths], bool]]] = {
+    "prepare.shape_specialisation": separate_usual_shapes
+}
 """The pass after which LLVM simplifies the program again."""
 
 REWRITES: Final[dict[str, _Rewrite]] = {
@@ -59,6 +63,7 @@ def scalarise(
     raising: Collection[str] = (),
     peels: bool = True,
     references: ReferenceCounts | None = None,
+    lengths: _Lengths = MappingProxyType({}),
 ) -> str:
     """LLVM text of a whole program in the normal form that irad reads.
 
@@ -72,6 +77,7 @@ def scalarise(
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
         references: functions that count references, if small arrays are to become values; then remainders of
             what a loop counts become selects, too.
+        lengths: lengths of arrays that parameters of functions probably are, by their numbers.
 
     Returns:
         The optimised text. Source lines stay attached.
@@ -88,7 +94,7 @@ def scalarise(
     if not peels:
         module = _forbid_peeling(module)
     if references is not None:
-        module = _rewrite(_separate_usual_shapes(module, builder, references), builder, references)
+        module = _rewrite(_separate_usual_shapes(module, builder, references, lengths), builder, references)
     _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
@@ -98,13 +104,12 @@ def scalarise(
     return equality.reveal(text)
 
 
-def _separate_usual_shapes(module: Any, builder: Any, references: ReferenceCounts) -> Any:
-    """The module with second versions for arrays of the shapes that the code suggests, simplified again."""
-    text = str(module)
-    if not patterns.suggests_shapes(text, references.plain):
+def _separate_usual_shapes(module: Any, builder: Any, references: ReferenceCounts, lengths: _Lengths) -> Any:
+    """The module with second versions for arrays of shapes that are probable, simplified again."""
+    if not lengths and not patterns.suggests_shapes(str(module), references.plain):
         return module
-    parsed = parse_module(text)
-    if not _run(SHAPES, parsed, references):
+    parsed = _with_counted_loops(module, builder)
+    if not any(run(parsed, references, lengths) for run in SHAPES.values()):
         return module
     module = llvm.parse_assembly(print_module(parsed))
     _run_pipeline(module, builder)
@@ -116,17 +121,17 @@ def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:
     text = str(module)
     if not patterns.may_allocate_few_bytes(text, references.plain) and not patterns.takes_remainders(text):
         return module
+    parsed = _with_counted_loops(module, builder)
+    changed = [run(parsed, references) for run in REWRITES.values()]
+    return llvm.parse_assembly(print_module(parsed)) if any(changed) else module
+
+
+def _with_counted_loops(module: Any, builder: Any) -> Module:
+    """The parsed module, with loops in the form in which their iterations can be counted."""
     pipeline = llvm.create_new_module_pass_manager()
-    pipeline.add_loop_simplify_pass()  # so that iterations can be counted
+    pipeline.add_loop_simplify_pass()
     pipeline.run(module, builder)
-    parsed = parse_module(str(module))
-    return llvm.parse_assembly(print_module(parsed)) if _run(REWRITES, parsed, references) else module
-
-
-def _run(passes: Mapping[str, _Rewrite], module: Module, references: ReferenceCounts) -> bool:
-    """Runs passes over a module; whether any changed it."""
-    changed = [run(module, references) for run in passes.values()]
-    return any(changed)
+    return parse_module(str(module))
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:

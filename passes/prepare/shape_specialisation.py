@@ -1,12 +1,14 @@
-"""Shapes that the code suggests: a function gets a second version for arrays that have them.
+"""Shapes that the code suggests, or that a call has: a function gets a second version for arrays that have them.
 
-Input   the functions of a module, inlined and simplified, with marked dimensions.
+Input   the functions of a module, inlined and simplified, with marked dimensions; short lengths in a call.
 Output  whether any has two versions now.
 Method  Where Python cuts `row[3:6]` off at the end of an array, its length is compared with 6: arrays are probably at
         least as long. Where rows are found by their number, and their elements only at 0, 1 and 2, a row has probably
         three, also if other loops take them one after the other, from the first; and so has an array that the function
         makes (the state of a differential equation, whose right-hand side knows what each number is). Where a loop puts
-        an array of six in the place of one that the caller gave, that had probably six, too. If that happens
+        an array of six in the place of one that the caller gave, that had probably six, too. A length that a
+        call has is taken to be that of others if innermost loops that run again and again end at it, and no outermost
+        loop around others: that of points or samples varies, that of their axes does not. If that happens
         in a loop, one branch at the head of the function tests this, and jumps to a copy in which LLVM knows it:
         slices have the length that they say, arrays that are made a known size, loops over them a known number of
         iterations, and addresses a known stride.
@@ -19,19 +21,21 @@ Limit   functions of a moderate size: both versions are differentiated.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import reduce
+from types import MappingProxyType
 from typing import Final
 
 from irad.ir.builder import Builder
-from irad.ir.cfg import control_flow, remove_unreachable_blocks
+from irad.ir.cfg import ControlFlow, control_flow, remove_unreachable_blocks
 from irad.ir.clone import clone_function_body
-from irad.ir.dominance import dominators
+from irad.ir.dominance import DominatorTree, dominators
 from irad.ir.folding import signed
 from irad.ir.instructions import (
     Alloca,
     Binary,
     Call,
+    Cast,
     GetElementPtr,
     ICmp,
     Instruction,
@@ -43,7 +47,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
-from irad.ir.trip_count import constant_offset
+from irad.ir.trip_count import constant_offset, trip_count
 from irad.ir.types import I64, LABEL, size_of
 from irad.ir.values import ConstantInt, Parameter, Value, const_int
 from irad.ir.worklist import Worklist
@@ -54,6 +58,7 @@ from irad.passes.subscripts.dimensions import DIMENSION
 _LONGEST: Final = 64
 _LONGEST_ROW: Final = 8
 _MOST_LENGTHS: Final = 4
+_MOST_OBSERVED: Final = 8
 _MOST_INSTRUCTIONS: Final = 2000
 
 
@@ -64,23 +69,42 @@ class _Place(enum.Enum):
     UNKNOWN = "any"
 
 
-def separate_usual_shapes(module: Module, host: ReferenceCounts) -> bool:
-    """Gives functions whose code suggests shapes a second version; whether there were any."""
-    changed = [_separate(function, host) for function in module.defined_functions()]
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+
+
+def separate_usual_shapes(
+    module: Module, host: ReferenceCounts, lengths: Mapping[str, Mapping[int, int]] = MappingProxyType({})
+) -> bool:
+    """Gives functions for which shapes are probable a second version; whether there were any.
+
+    Args:
+        module: changed in place.
+        host: functions that allocate.
+        lengths: by function the lengths that parameters have in a call, by their numbers.
+    """
+    changed = [_separate(each, host, lengths.get(str(each.name), _NONE)) for each in module.defined_functions()]
     return any(changed)
 
 
-def _separate(function: Function, host: ReferenceCounts) -> bool:
+def _separate(function: Function, host: ReferenceCounts, lengths: Mapping[int, int]) -> bool:
     remove_unreachable_blocks(function)
     cfg = control_flow(function)
-    nest = loop_nest(cfg, dominators(cfg))
+    dom = dominators(cfg)
+    nest = loop_nest(cfg, dom)
     rows = {param: size for param in function.params if (size := _row_length(param, nest)) is not None}
     rows |= _vector_lengths(function, nest, host)
     rows |= _state_lengths(function, nest)
     slices = {param: least for param, least in _slice_lengths(function, nest).items() if param not in rows}
+    if len(rows) + len(slices) > _MOST_LENGTHS:
+        rows, slices = {}, {}
+    known = {function.params[number]: length for number, length in lengths.items()}
+    inner = _inner_lengths(known, nest, cfg, dom) if known else ()
+    observed = {param: length for param, length in known.items() if param in inner}
+    # The code only suggests a length; this call has one.
+    rows |= {param: known.get(param, length) for param, length in rows.items()} | observed
     size = sum(len(block.instructions) for block in function.blocks)
     # Both versions are differentiated, so a large function would take twice as long to compile.
-    if not 0 < len(rows) + len(slices) <= _MOST_LENGTHS or size > _MOST_INSTRUCTIONS:
+    if not rows | slices or len(observed) > _MOST_OBSERVED or size > _MOST_INSTRUCTIONS:
         return False
     rows |= _copied_lengths(function, rows, host)
     first = function.entry
@@ -112,6 +136,40 @@ def _share(slot: Alloca, copy: Value, head: Block) -> None:
     copy.erase()
     slot.block.instructions.remove(slot)
     head.append(slot)
+
+
+# --- lengths in a call ------------------------------------------------------------------------------------------------
+
+
+def _inner_lengths(known: Collection[Value], nest: LoopNest, cfg: ControlFlow, dom: DominatorTree) -> set[Value]:
+    """The lengths at which innermost loops within others end, and no loop that has loops in it but is in none."""
+    inner, outer = set[Value](), set[Value]()
+    for loop in nest.loops:
+        count = trip_count(loop, cfg, dom)
+        ends = set(_sources(count.start, count.bound)).intersection(known) if count else set()
+        if loop.depth == 1 and loop.children:
+            outer |= ends
+        elif loop.depth > 1 and not loop.children:
+            inner |= ends
+    return inner - outer
+
+
+def _sources(*numbers: Value) -> Iterator[Value]:
+    """Values that some numbers may be, give or take a constant."""
+    found = Worklist(numbers)
+    for value in found:
+        yield value
+        match value:
+            case Phi() | Cast():
+                found.add(*value.operands)
+            case Select():
+                found.add(*value.operands[1:])
+            case Binary(opcode="add" | "sub", operands=[a, ConstantInt()]):
+                found.add(a)
+            case Call() if value.callee.name == DIMENSION:
+                found.add(value.arguments[0])
+            case _:
+                pass
 
 
 # --- states -----------------------------------------------------------------------------------------------------------

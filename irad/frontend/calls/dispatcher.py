@@ -25,6 +25,7 @@ from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untyp
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
 from irad.frontend.numba.boxing import compiler_boxing, with_numpy_numbers
+from irad.frontend.numba.lengths import observing
 from irad.frontend.numba.messages import REFUSALS, explanation, location_of, readable
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
@@ -319,6 +320,14 @@ class DerivativeDispatcher(StructureDispatcher):
         for position, its in arrays.items():
             shadows.overwrite(position, its)
         return result
+
+    def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
+        """Hook of Numba's C code for calls for which it finds no specialisation."""
+        called = [self.primal]
+        while isinstance(called[-1], DerivativeDispatcher):
+            called.append(called[-1].primal)
+        with observing(called, dict(zip(inspect.signature(self.py_func).parameters, args, strict=True))):
+            return super().specialisation_for(*args, **kws)
 
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it: the derivative, and the code that calls it."""

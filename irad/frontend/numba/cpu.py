@@ -8,8 +8,9 @@ Method  compile privately (`private`), link the raw modules, optimise them to th
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -36,11 +37,13 @@ from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.numba import internals, marks, private, samplers, shortcuts
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.form import Form
+from irad.frontend.numba.lengths import observed_lengths
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation, location_of
 from irad.frontend.numba.patches import watch
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
+from irad.frontend.values.abi import arguments_of
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
@@ -82,6 +85,7 @@ class NumbaProgram:
     alive: tuple[Any, ...] = field(repr=False)
 
 
+_NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
 _programs: weakref.WeakKeyDictionary[Any, dict[Any, NumbaProgram]] = weakref.WeakKeyDictionary()
 
 
@@ -145,9 +149,9 @@ def load_program(
         with told as details, collection_paused(), private.shadow().active(Form(checks, plain)):
             while True:
                 epoch = catalogue.epoch()
-                program = _load(
-                    _current(lambda: _compile(dispatcher, argument_types)), source, peels=peels, promotes=promotes
-                )
+                compiled = _current(lambda: _compile(dispatcher, argument_types))
+                lengths = observed_lengths(dispatcher, arguments_of(dispatcher.py_func, tuple(compiled.signature.args)))
+                program = _load(compiled, source, lengths=lengths, peels=peels, promotes=promotes)
                 if epoch == catalogue.epoch():
                     break  # else the check had Numba load a callee from disk that was made otherwise
             known = _programs.setdefault(dispatcher, {})
@@ -262,9 +266,23 @@ def _check_frozen(libraries: list[CodeLibrary]) -> None:
 
 
 def _load(
-    compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool, promotes: bool
+    compiled: CompileResult,
+    source: SourceLocation,
+    *,
+    wrapper: bool = False,
+    lengths: Mapping[int, int] = _NONE,
+    peels: bool,
+    promotes: bool,
 ) -> NumbaProgram:
-    """The program of what was lowered; its entry may be the wrapper that is called from C."""
+    """The program of what was lowered.
+
+    Args:
+        compiled: Numba's compile result.
+        source: where the function is defined.
+        wrapper: whether its entry is the wrapper that is called from C.
+        lengths: lengths that parameters probably have.
+        peels, promotes: as of `load_program`.
+    """
     if wrapper:
         symbol = compiled.fndesc.llvm_cfunc_wrapper_name
         linked = _Linker(private.shadow().context.cfunc_library(compiled.library))
@@ -275,7 +293,7 @@ def _load(
     libraries = _reachable(compiled.library)
     _refuse_pullbacks(linked)
     ruled = tuple(each for library in linked.libraries for each in _ruled(library))
-    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels, promotes)
+    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), lengths, peels, promotes)
     return NumbaProgram(
         text=text,
         entry=symbol,
@@ -298,20 +316,31 @@ def _ruled(library: CodeLibrary) -> tuple[Outlined, ...]:
     return getattr(library, "ruled", ()) if outlined is None else (outlined,)
 
 
-def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
+def _normal_form(
+    module: llvm.ModuleRef, keep: tuple[str, ...], lengths: Mapping[int, int], peels: bool, promotes: bool
+) -> str:
     """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
 
     ``keep`` names the entry and the functions that stay calls.
     """
-    return shortcuts.define(samplers.define_draws(_optimised(module, keep, peels, promotes)))
+    return shortcuts.define(samplers.define_draws(_optimised(module, keep, lengths, peels, promotes)))
 
 
-def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
+def _optimised(module: Any, keep: tuple[str, ...], lengths: Mapping[int, int], peels: bool, promotes: bool) -> str:
     references = NUMBA.references if promotes else None
     # The first is the entry, which nothing calls; the others are functions with a rule, and have to stay calls.
     noinline = (marks.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
-    text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels, references=references)
+    text = scalarise(
+        module,
+        keep,
+        CPU,
+        noinline=noinline,
+        raising=raising,
+        peels=peels,
+        references=references,
+        lengths={keep[0]: lengths} if lengths else _NONE,
+    )
     if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
         # loaded where it is used: few programs have vectors before they are differentiated
         from irad.raw.normal_form.vectors import split_vectors

@@ -348,3 +348,86 @@ def test_the_numbers_by_which_a_state_is_copied(factors: str, target: str, expec
     head = found[found.index("{") : found.index("label %entry,")]
     tests = dict(line.split(" eq i64 ")[1].split(", ") for line in head.splitlines() if " icmp eq i64 " in line)
     assert tests == {"%n": "6"} | {name: str(value) for name, value in expected.items()}
+
+
+NESTED = """
+define void @f(ptr %x, i64 %n, i64 %axes) {
+entry:
+  br label %points
+points:
+  %i = phi i64 [ 0, %entry ], [ %j, %points.end ]
+  br label %inner.head
+inner.head:
+  br label %inner
+inner:
+  %k = phi i64 [ START, %inner.head ], [ %l, %inner ]
+  %p = getelementptr double, ptr %x, i64 %k
+  %a = load double, ptr %p
+  store double %a, ptr %x
+  %l = add nsw i64 %k, STEP
+  %stop = icmp eq i64 %l, END
+  br i1 %stop, label %points.end, label %inner
+points.end:
+  %j = add nuw nsw i64 %i, 1
+  %last = icmp eq i64 %j, OUTER
+  br i1 %last, label %exit, label %points
+exit:
+  ret void
+}
+"""
+
+
+def versions_for(
+    lengths: dict[int, int], text: str, start: str = "0", step: str = "1", end: str = "%axes"
+) -> str | None:
+    """The text of a module with two versions of the function for the lengths of a call; None if it has one."""
+    text = text.replace("START", start).replace("STEP", step).replace("END", end).replace("OUTER", "%n")
+    module = parse_module(canonical(text))
+    assert NUMBA.references is not None
+    changed = separate_usual_shapes(module, NUMBA.references, {"f": lengths, "g": {1: 6}})
+    printed = print_module(module)
+    llvm.parse_assembly(printed).verify()
+    return printed if changed else None
+
+
+@pytest.mark.parametrize(("start", "step", "end"), [("0", "1", "%axes"), ("%axes", "-1", "0")])
+def test_a_length_at_which_inner_loops_end(start: str, step: str, end: str):
+    text = versions_for({2: 6}, NESTED, start, step, end)
+    assert text is not None
+    assert "icmp eq i64 %axes, 6" in text
+    assert text.count("ret void") == 2
+
+
+@pytest.mark.parametrize("lengths", [{}, {1: 6}])
+def test_lengths_of_outer_loops_vary(lengths: dict[int, int]):
+    assert versions_for(lengths, NESTED) is None
+    both = NESTED.replace("OUTER", "%axes")
+    assert versions_for({2: 6}, both) is None, "points, of which each looks at all"
+
+
+def test_lengths_of_single_loops_vary():
+    text = LOOP.replace("COMPARISON", "icmp slt i64 %n, %m").replace("ASKED", "true")
+    assert versions_for({1: 6, 2: 6}, text) is None
+
+
+def test_a_length_of_a_loop_by_itself_that_ends_inner_ones_too():
+    """That of a vector, which a sum runs along once."""
+    more = """alone:
+  %q = phi i64 [ 0, %points.done ], [ %r, %alone ]
+  store i64 %q, ptr %x
+  %r = add nsw i64 %q, 1
+  %done = icmp eq i64 %r, %axes
+  br i1 %done, label %exit, label %alone
+exit:"""
+    text = NESTED.replace("label %exit, label %points", "label %points.done, label %points")
+    text = text.replace("exit:\n", f"points.done:\n  br label %alone\n{more}\n", 1)
+    assert versions_for({2: 6}, text) is not None
+
+
+def test_the_length_of_a_call_counts_more_than_what_the_code_suggests():
+    text = ROWS.replace("OFFSET", "16").replace("MORE", "")
+    module = parse_module(canonical(text))
+    assert NUMBA.references is not None
+    assert separate_usual_shapes(module, NUMBA.references, {"f": {2: 5}})
+    assert "icmp eq i64 %size, 5" in print_module(module)
+    assert "icmp eq i64 %size, 3" not in print_module(module)
