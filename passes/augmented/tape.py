@@ -8,9 +8,10 @@ saved value that lies in no loop. Values of a loop are saved once per iteration:
                      values differ in type, since a place in a row tells what it holds
     other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
 
-Where the iterations of an outer loop run through the same values (`plan/repeated.py`), they share the slab of the inner
-loop. Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any
-shape (ragged, data dependent) need nothing special.
+Where the iterations of an outer loop run through the same values (`Repeated` in `plan/rematerialisation.py`), they
+share the slab of the inner loop; a load that finds what another one finds later shares its array
+(`plan/neighbouring_loads.py`). Slab pointers and the links to last records are themselves saved values of the
+surrounding loop, so nests of any shape (ragged, data dependent) need nothing special.
 
 In a kernel the words of a thread's tape lie apart, between those of the other threads of its warp. A pointer points to
 the first byte of a slab or record, and `apart` says how far after it another byte lies. A slab has rows there: the
@@ -94,7 +95,8 @@ class Slab:
         values: saved values in the order of their arrays, wide ones first, so that every array is aligned.
         has_rows: whether the values of an iteration lie side by side.
         alternates: whether words alternate with those of other threads; then it has rows.
-        count, base: iterations and slab, made at the preheader.
+        more: number of slots of each value beyond those of the iterations.
+        count, base: slots of each value and slab, made at the preheader.
     """
 
     loop: Loop
@@ -102,6 +104,7 @@ class Slab:
     values: list[Value]
     has_rows: bool = False
     alternates: bool = False
+    more: int = 0
     count: Value = field(init=False)
     base: Value = field(init=False)
 
@@ -189,7 +192,7 @@ def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:
     """Allocates a slab at the preheader."""
     assert slab.loop.preheader is not None
     build = Builder.before(slab.loop.preheader.terminator)
-    slab.count = build.add(slab.last, const_int(types.I64, 1), name="iterations")
+    slab.count = build.add(slab.last, const_int(types.I64, 1 + slab.more), name="iterations")
     bytes_each = const_int(types.I64, slab.bytes_per_iteration())
     slab.base = build.call(allocate, [arena, slab.count, bytes_each], name="slab")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import field
 
 from irad.errors import PlanError
@@ -27,7 +27,7 @@ from irad.ir.module import Block, Function
 from irad.ir.text.keywords import POISONING
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
-from irad.ir.worklist import Worklist
+from irad.ir.worklist import Worklist, reachable
 from irad.passes.augmented.tape import (
     NULL,
     WORD,
@@ -40,6 +40,7 @@ from irad.passes.augmented.tape import (
     size_in_memory,
     store_value,
 )
+from irad.passes.plan.neighbouring_loads import Neighbour
 from irad.passes.plan.plan import LoopMode, Plan
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 from irad.passes.plan.stored_values import StoredPlace
@@ -69,11 +70,13 @@ class Materialiser:
     shared: dict[Value, Slab] = field(default_factory=dict)
     record_slots: dict[Loop, Alloca] = field(default_factory=dict)
     last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
+    found_later: list[Value] = field(default_factory=list)
 
     def carry_out(self, plan: Plan) -> None:
         """Carries the plan out in both sweeps."""
         for value in plan.saved:
             self.save(value)
+        self.found_later = [value for value in self.recomputed() if value in self.remat.neighbours]
         # The address of an inner loop's slab is a value of the loop around it, which is therefore stored later.
         for loop in innermost_first(self.sweep.augmented.unit.loops.loops):
             self.store_loop(loop, plan.modes[loop])
@@ -86,6 +89,12 @@ class Materialiser:
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""
         replace_placeholders(self.sweep, lambda build: _StoredHead(build, self.remat, self.saved, self))
+
+    def recomputed(self) -> Iterator[Value]:
+        """The values that the reverse sweep needs and that are not saved."""
+        needed = [need.value for need in self.sweep.needs]
+        found = reachable(needed, lambda value: () if value in self.saved else self.remat.operands(value) or ())
+        return (value for value in found if value not in self.saved)
 
     # -------------------------------------------------------------------------------------------- forward sweep
 
@@ -132,19 +141,33 @@ class Materialiser:
         augmented, twin = self.sweep.augmented, self.loops.twins[before]
         is_primal = augmented.program.request.is_primal
         has_rows = self.alternates or (is_primal and len({value.type for value in values}) > 1)
-        slab = Slab(twin, last, values, has_rows=has_rows, alternates=self.alternates)
+        ahead = self.saved_ahead(values)
+        more = max((number for each in ahead.values() for number in each.values()), default=0)
+        slab = Slab(twin, last, values, has_rows=has_rows, alternates=self.alternates, more=more)
         allocate = THREAD_ALLOC_PRODUCT if self.alternates else ARENA_ALLOC_PRODUCT
         make_slab(slab, self.runtime(allocate), augmented.arena)
         counter = self.loops.counter(loop)
         for value in values:
-            build = self.after(value)
             count = slab.count if slab.is_behind_others(value) else None
-            slot = slab.slot(build, slab.base, count, value, counter)
-            store_value(build, value, slot, augmented.scopes.tape())
+            for saved, number in (*ahead[value].items(), (value, 0)):
+                # After those that are ahead, or vectors of iterations would leave an earlier number in a slot.
+                build = self.after(saved, *([] if number else ahead[value]))
+                index = build.add(counter, const_int(types.I64, number)) if number else counter
+                slot = slab.slot(build, slab.base, count, value, index)
+                store_value(build, saved, slot, augmented.scopes.tape())
         self.save(slab.base)
         if any(map(slab.is_behind_others, values)):
             self.plan_more(slab.count)
         return slab
+
+    def saved_ahead(self, values: Sequence[Value]) -> dict[Value, dict[Value, int]]:
+        """For each value the loads that find it some iterations earlier, with the number of these, farthest first."""
+        found: dict[Value, dict[Value, int]] = {value: {} for value in values}
+        neighbours = self.remat.neighbours
+        for load in sorted(self.found_later, key=lambda each: -neighbours[each].ahead):
+            if neighbours[load].load in found:
+                found[neighbours[load].load][load] = neighbours[load].ahead
+        return found
 
     def storage_of(self, value: Value) -> Slab | Records | None:
         """Slab or records in which a value is stored; None for the frame."""
@@ -197,17 +220,14 @@ class Materialiser:
                 self.last_records[key] = last
                 self.save(last)
 
-    def after(self, value: Value, also: Value | None = None) -> Builder:
-        """Builder after the definition of a value, and after ``also`` when that is made in the same block."""
+    def after(self, value: Value, *also: Value) -> Builder:
+        """Builder after the definition of a value, and after others where these are made in the same block."""
         if isinstance(value, Parameter):
             return Builder.at_start(self.sweep.augmented.function.entry)
         assert isinstance(value, Instruction)
-        if isinstance(also, Instruction) and also.block is value.block:
-            block = also.block
-            assert block is not None
-            order = block.instructions
-            return Builder.after(max((value, also), key=order.index))
-        return Builder.after(value)
+        assert value.block is not None
+        beside = [each for each in also if isinstance(each, Instruction) and each.block is value.block]
+        return Builder.after(max((value, *beside), key=value.block.instructions.index) if beside else value)
 
     def store_frame(self) -> None:
         """Save the values that are computed once per call in the frame."""
@@ -339,6 +359,11 @@ class _StoredHead(Head):
             return sweep.frame_pointer
         return sweep.arena if value is sweep.augmented.arena else Head.at_hand(self, value)
 
+    def parts(self, value: Value) -> tuple[Value, ...]:
+        if value in self.remat.neighbours and value not in self.saved:
+            return self.parts_of_saved(self.remat.neighbours[value].load)
+        return Head.parts(self, value)
+
     def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
         storage = self.owner.storage_of(value)
         if not isinstance(storage, Slab):
@@ -353,10 +378,22 @@ class _StoredHead(Head):
         if isinstance(storage, Records):
             record = self.build.load(types.PTR, owner.record_slots[loop])
             return self.load_from(storage.slot(self.build, record, value), value)
-        base = self.get(storage.base)
-        count = self.get(storage.count) if storage.is_behind_others(value) else None
-        slot = storage.slot(self.build, base, count, value, self.iteration(loop))
-        return self.load_from(slot, value)
+        return self.load_from(self.slot_in(storage, value, self.iteration(loop)), value)
+
+    def slot_in(self, slab: Slab, value: Value, index: Value) -> Value:
+        """Address of a value's slot in a slab."""
+        base = self.get(slab.base)
+        count = self.get(slab.count) if slab.is_behind_others(value) else None
+        return slab.slot(self.build, base, count, value, index)
+
+    def load_later(self, value: Value, neighbour: Neighbour) -> Value:
+        """Loads what another load has found in a later iteration."""
+        owner, later = self.owner, neighbour.load
+        loop, storage = owner.loop_of(later), owner.storage_of(later)
+        assert loop is not None
+        assert isinstance(storage, Slab)
+        index = self.build.add(self.iteration(loop), const_int(types.I64, neighbour.ahead))
+        return self.load_from(self.slot_in(storage, later, index), value)
 
     def load_from(self, slot: Value, value: Value) -> Value:
         """Loads a saved value."""
@@ -371,6 +408,8 @@ class _StoredHead(Head):
             return self.affine(value)
         if value in self.remat.stored:
             return self.load_stored(value, self.remat.stored[value])
+        if value in self.remat.neighbours:
+            return self.load_later(value, self.remat.neighbours[value])
         if self.remat.operands(value) is None or not isinstance(value, Instruction):
             raise PlanError(
                 f"the value {value!r} is neither saved nor recomputable",

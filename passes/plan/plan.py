@@ -89,6 +89,10 @@ class Reasons(Mapping[Value, str]):
             return "not needed once others are saved"
         if value in self.remat.affine:
             return f"recomputed as start + step · iteration; saving it: {_price(value, choice)}"
+        if value in self.remat.neighbours:
+            neighbour = self.remat.neighbours[value]
+            later = f"{_count(neighbour.ahead, 'iteration')} later"
+            return f"found where {spelling(neighbour.load)} is saved {later}; saving it: {_price(value, choice)}"
         if isinstance(value, Load) or value in self.remat.stored:
             return f"loaded again, its memory stays as it is; saving it: {_price(value, choice)}"
         parts = [v for v in dict.fromkeys(choice.operands) if not is_free(v)]

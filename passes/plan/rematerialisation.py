@@ -21,6 +21,7 @@ from irad.passes.augmented.tape import size_in_memory
 from irad.passes.callees import resolve
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.plan.agreement import Pinned, has_fast_math_words
+from irad.passes.plan.neighbouring_loads import Neighbour, neighbours_of
 from irad.passes.plan.stored_values import StoredPlace, StoredValues
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
@@ -113,6 +114,7 @@ class Rematerialisation:
     deciding: Mapping[Value, None]
     repeated: Repeated = field(init=False)
     stored: Mapping[Value, StoredPlace] = field(init=False)
+    neighbours: Mapping[Value, Neighbour] = field(init=False)
     _pinned: Pinned = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +125,8 @@ class Rematerialisation:
             for value, place in StoredValues.of(self.augmented).items()
             if self._is_worth_keeping(place.pointer, self.depth_of(value))
         }
+        self.neighbours = {}
+        self.neighbours = neighbours_of(self.augmented, self.loops.is_counted, self._needs_own_slots)
 
     @staticmethod
     def of(sweep: Sweep, loops: AugmentedLoops) -> Rematerialisation:
@@ -152,6 +156,8 @@ class Rematerialisation:
             return [variable.start] if isinstance(variable.step, int) else [variable.start, variable.step]
         if value in self.stored:
             return [self.augmented.value(self.stored[value].pointer)]
+        if value in self.neighbours:
+            return [self.neighbours[value].load]
         match value:
             case (
                 ir.Binary()
@@ -270,6 +276,10 @@ class Rematerialisation:
         if self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
             return False
         return self._is_worth_keeping(primal.operands[0], self.depth_of(load))
+
+    def _needs_own_slots(self, value: Value) -> bool:
+        """True if a value can only be saved, once in each iteration."""
+        return self.operands(value) is None and self.repeated.around(value) is None
 
     def _is_worth_keeping(self, pointer: Value, depth: int) -> bool:
         """True if memory is read more often than allocated: many small arrays that stay alive cost more than a tape."""

@@ -91,6 +91,10 @@ class AugmentedLoops:
             return None
         return trip_count(self.twins[loop], self.cfg, self.dominators, self.augmented.block(exits[0][0]))
 
+    def is_counted(self, loop: Loop) -> bool:
+        """True if `trip` is known."""
+        return self._counted(loop) is not None and self.twins[loop].preheader is not None
+
     def runs_alike(self, loop: Loop, outer: Loop) -> bool:
         """True if a loop runs in each iteration of the one around it, or in none, always equally often."""
         found, around = self._counted(loop), self.twins[outer]

@@ -135,11 +135,11 @@ class Separation:
         common = tuple(loop for loop in self._around(access) if loop in inside)
         for depth, loop in enumerate(common):
             yield _Case(common[:depth], loop)
-        if self._may_follow(access, store, common[-1].header if common else None):
+        if self.may_follow(access, store, common[-1].header if common else None):
             yield _Case(common)
 
-    def _may_follow(self, access: Load | Store, store: Store, header: Block | None) -> bool:
-        """True if a store may run after an access before the header of the innermost loop around both runs again."""
+    def may_follow(self, access: Load | Store, store: Load | Store, header: Block | None) -> bool:
+        """True if an access may run after another one before the innermost loop around both, or none, goes on."""
         start, end = access.block, store.block
         assert start is not None
         assert end is not None

@@ -88,4 +88,4 @@ def _leaves(value: Any) -> Iterator[Any]:
 def _is_large(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.size >= _LARGE
-    return isinstance(value, int | np.integer) and value >= _LARGE
+    return isinstance(value, int | np.integer) and bool(value >= _LARGE)
