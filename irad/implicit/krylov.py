@@ -21,6 +21,9 @@ from irad.implicit.theorem import implicit
 #
 # Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
 
+_ROUNDING: Final = 1e-14
+"""What is left of a difference, relative to what was subtracted, where that would be zero without rounding."""
+
 
 @inner_jitable
 def _power_of_two(v):  # type: ignore[no-untyped-def]
@@ -127,10 +130,12 @@ def _gmres(operator: Any) -> Any:
                     column[i] = np.dot(basis[i], w)
                     w -= column[i] * basis[i]
                 length = _norm(w)
-                column[count + 1] = length if length > 1e-14 * before else 0.0
+                column[count + 1] = length if length > _ROUNDING * before else 0.0
                 if column[count + 1] > 0.0:
                     basis[count + 1] = w / length
                 _rotate(column, rotations, rest, count)
+                # What rounding leaves of zero depends on the processor.
+                column[count] = column[count] if column[count] > _ROUNDING * before else 0.0
                 products, count = products + 1, count + 1
                 if column[count] == 0.0 or column[count - 1] == 0.0:
                     break
