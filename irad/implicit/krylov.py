@@ -22,7 +22,7 @@ from irad.implicit.theorem import implicit
 # Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
 
 _ROUNDING: Final = 1e-14
-"""What is left of a difference, relative to what was subtracted, where that would be zero without rounding."""
+"""The largest remainder, relative to the minuend, of a difference that would be zero without rounding."""
 
 
 @inner_jitable

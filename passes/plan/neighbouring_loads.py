@@ -168,5 +168,5 @@ class _Reads:
         """True if an address is a multiple of the loop's count from something that the loop does not change."""
         count = Count(self.loop)
         atoms = [atom for term in form.offset for atom in term if term != (count,)]
-        homes = [forms.home(each) for each in (form.root, *atoms)]
-        return not any(home is not None and self.loop.contains(home) for home in homes)
+        around = [forms.home(each) for each in (form.root, *atoms)]
+        return not any(home is not None and self.loop.contains(home) for home in around)
