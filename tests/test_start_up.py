@@ -108,7 +108,7 @@ LOADED = {
     "irad.rules",
     "irad.ruleset",
 }
-MOST_MODULES = 287
+MOST_MODULES = 288
 MOST_MODULES_BEFORE = 90
 """Before anything is derived: as many has a process that finds its derivatives on disk, and the cache."""
 ENGINE = (
