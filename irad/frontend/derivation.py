@@ -220,7 +220,7 @@ def derivation_of(
     def derive_it(task: Task) -> Derivation:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change, unmodified)
         known = wanted.dispatcher.__dict__.setdefault(_MEMO, {})
-        key = wanted.parameter_types, wanted.request, catalogue.epoch()
+        key = wanted.parameter_types, wanted.request, wanted.program.text, catalogue.epoch()
         compiled = known.get(key)
         if compiled is None:
             compiled = known[key] = _compile(wanted.program, wanted.request, task.options.verify)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,34 @@ def test_the_version_is_that_of_the_oracle(make: Callable[[], Any]):
 def test_a_small_first_call_says_nothing(n: int):
     energy = by_names()
     gradient = irad.value_and_grad(energy, argnums=(0, 1))
-    for each in (n, 260):
-        x, w = points(each, 3)
+    x, w = points(n, 3)
+    is_true(gradient(x, w), x, w)
+    assert not has_a_version(energy, 3, x, w)
+    x, w = points(260, 3)
+    is_true(gradient(x, w), x, w)
+    assert has_a_version(energy, 3, x, w)
+    assert len(gradient.overloads) == 1
+    for size, axes in ((n, 3), (260, 2), (300, 3)):
+        compiled = list(gradient.overloads.values())
+        x, w = points(size, axes)
+        is_true(gradient(x, w), x, w)
+        assert list(gradient.overloads.values()) == compiled, "once is enough"
+
+
+def test_a_first_call_of_another_derivative_says_nothing():
+    energy = by_rows()
+    x, w = points(5, 3)
+    irad.grad(energy)(x, w)
+    x, w = points(260, 3)
+    is_true(irad.value_and_grad(energy, argnums=(0, 1))(x, w), x, w)
+    assert has_a_version(energy, 3, x, w)
+
+
+def test_late_calls_are_not_looked_at():
+    energy = by_names()
+    gradient = irad.value_and_grad(energy, argnums=(0, 1))
+    for n in (*[5] * 20, 260):
+        x, w = points(n, 3)
         is_true(gradient(x, w), x, w)
     assert not has_a_version(energy, 3, x, w)
 
@@ -234,3 +261,46 @@ def test_what_is_undefined_stays_so():
         value, (of_x, _) = gradient(x, w)
         assert math.isnan(value)
         assert np.isnan(of_x[3]).all()
+
+
+def test_all_derivatives_are_compiled_again():
+    """A few points first, then many, then another number of axes."""
+
+    @njit(error_model="numpy")
+    def norms(x):
+        y = np.zeros(len(x))
+        for i in range(len(x)):
+            for k in range(x.shape[1]):
+                y[i] += x[i, k] ** 2
+        return y
+
+    jacobian = irad.jacobian(norms)
+    for n, axes in ((3, 2), (150, 2), (3, 2), (20, 3)):
+        x = points(n, axes)[0]
+        wanted = np.zeros((n, n, axes))
+        wanted[np.arange(n), np.arange(n)] = 2.0 * x
+        np.testing.assert_allclose(jacobian(x), wanted, rtol=1e-13)
+        value, pull = irad.vjp(norms, x)
+        np.testing.assert_allclose(value, (x * x).sum(1), rtol=1e-13)
+        np.testing.assert_allclose(pull(np.ones(n))[0], 2.0 * x, rtol=1e-13)
+        np.testing.assert_allclose(irad.jvp(norms, (x,), (x,))[1], 2.0 * (x * x).sum(1), rtol=1e-13)
+
+
+def test_a_pullback_outlives_the_code_that_it_was_made_by():
+    energy = by_names()
+    x, w = points(5, 3)
+    _, pull = irad.vjp(energy, x, w)
+    many = points(260, 3)
+    irad.vjp(energy, *many)[1](1.0)
+    found = pull(1.0)
+    for mine, other in zip(found, truth(x, w)[1:], strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-11, atol=1e-12)
+
+
+def test_threads_that_call_first_with_few_and_with_many():
+    energy = by_names()
+    gradient = irad.value_and_grad(energy, argnums=(0, 1))
+    calls = [points(n, axes) for n, axes in ((5, 3), (260, 3), (8, 2), (270, 2)) * 4]
+    with ThreadPoolExecutor(4) as pool:
+        for args, found in zip(calls, pool.map(lambda args: gradient(*args), calls), strict=True):
+            is_true(found, *args)

@@ -25,7 +25,7 @@ from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untyp
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
 from irad.frontend.numba.boxing import compiler_boxing, with_numpy_numbers
-from irad.frontend.numba.lengths import observing
+from irad.frontend.numba.lengths import observing, tell_lengths
 from irad.frontend.numba.messages import REFUSALS, explanation, location_of, readable
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
@@ -35,6 +35,8 @@ from irad.options import Options
 
 INTERNAL = "irad_"
 """The prefix of parameters that precede the user's; callers of a derivative fill them in."""
+_TRIES = 16
+"""Calls after the first one that are looked at: a look takes a microsecond."""
 
 _call = StructureDispatcher.__call__
 
@@ -112,6 +114,7 @@ class DerivativeDispatcher(StructureDispatcher):
             self._irad_shows_zeros = cache(shows_zeros)
         self.active_positions = None if task is None else frozenset(position for position, _ in task.roles)
         self._irad_calls_since, self._irad_kinds_that_had_nan = 0, set[tuple[Any, ...]]()
+        self._irad_tries_left = 0
         if shows_zeros is not None and task is not None and task.options.debug and not task.shows_zeros:
             self.tell_of_zeros(shows_zeros)
         nogil = bool(primal.targetoptions.get("nogil"))
@@ -141,6 +144,8 @@ class DerivativeDispatcher(StructureDispatcher):
             SignatureError: the arguments do not fit the function's parameters.
             BackendError: Numba cannot type an argument.
         """
+        if self._irad_tries_left:
+            self._irad_look_for_lengths((*args, *kwargs.values()))
         try:
             result = _call(self, *args, **kwargs)
             if self.tells_zeros:
@@ -327,7 +332,17 @@ class DerivativeDispatcher(StructureDispatcher):
         while isinstance(called[-1], DerivativeDispatcher):
             called.append(called[-1].primal)
         with observing(called, dict(zip(inspect.signature(self.py_func).parameters, args, strict=True))):
-            return super().specialisation_for(*args, **kws)
+            found = super().specialisation_for(*args, **kws)
+        self._irad_tries_left = 0 if tell_lengths(args) else _TRIES
+        return found
+
+    def _irad_look_for_lengths(self, values: tuple[Any, ...]) -> None:
+        """Compiles again for a call that says more than those before: these had a few numbers to check it with."""
+        self._irad_tries_left -= 1
+        if tell_lengths(values):
+            with compiler_lock():
+                self._irad_tries_left = 0
+                self.forget()
 
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it: the derivative, and the code that calls it."""

@@ -69,6 +69,7 @@ class NumbaProgram:
         signatures: memory that the parameters of the functions in the text point to.
         source: where the user's function is defined.
         alive: objects whose addresses the text holds.
+        lengths: those of a call for which versions were made, or might have been.
     """
 
     text: str = field(repr=False)
@@ -83,6 +84,11 @@ class NumbaProgram:
     signatures: tuple[Signature, ...] = field(repr=False)
     source: SourceLocation
     alive: tuple[Any, ...] = field(repr=False)
+    lengths: Mapping[int, int] = field(repr=False)
+
+    def lengths_in_call(self, dispatcher: Dispatcher) -> Mapping[int, int]:
+        """The short lengths of the present call, if it is one of the function."""
+        return observed_lengths(dispatcher, arguments_of(dispatcher.py_func, tuple(self.signature.args)))
 
 
 _NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -143,7 +149,8 @@ def load_program(
             return program
     key = (argument_types, peels, checks, plain, promotes)
     known = _programs.get(dispatcher, {})
-    if key not in known:
+    # What was loaded for another call, to be checked with a few numbers, does not have the versions for this one.
+    if key not in known or (promotes and not known[key].lengths and known[key].lengths_in_call(dispatcher)):
         source = location_of(dispatcher.py_func)
         told = step(f"compiling {source.function} with Numba")
         with told as details, collection_paused(), private.shadow().active(Form(checks, plain)):
@@ -307,6 +314,7 @@ def _load(
         signatures=tuple(_signatures(linked.libraries, text)),
         source=source,
         alive=(compiled, *linked.libraries),
+        lengths=lengths,
     )
 
 

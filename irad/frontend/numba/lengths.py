@@ -53,7 +53,7 @@ def observed_lengths(dispatcher: Dispatcher, arguments: Sequence[Argument]) -> d
         arguments: its arguments as LLVM has them.
     """
     dispatchers, values = _call.get() or ((), {})
-    if not any(each is dispatcher for each in dispatchers) or not any(map(_is_large, _leaves(tuple(values.values())))):
+    if not any(each is dispatcher for each in dispatchers) or not tell_lengths(tuple(values.values())):
         return {}
     found = dict[int, int]()
     for argument in arguments:
@@ -64,6 +64,13 @@ def observed_lengths(dispatcher: Dispatcher, arguments: Sequence[Argument]) -> d
                     first = leaf.index + _FIRST_LENGTH
                     found |= {first + axis: n for axis, n in enumerate(value.shape) if 0 < n <= _LONGEST}
     return found
+
+
+def tell_lengths(values: tuple[Any, ...]) -> bool:
+    """True if there are short lengths among the arguments of a call, and it is a real one and no first try."""
+    leaves = list(_leaves(values))
+    is_real = any(map(_is_large, leaves))
+    return is_real and any(0 < n <= _LONGEST for each in leaves if isinstance(each, np.ndarray) for n in each.shape)
 
 
 def _value_of(name: str, values: Mapping[str, Any]) -> Any:
