@@ -64,18 +64,21 @@ def _measure_variants(case: Case, request: Request) -> dict[str, Any]:
     with_irad = request.tool == "irad"
     variants = make_variants(case, with_irad=with_irad, against=request.against)
     errors: dict[str, float] = {}
-    sizes, runs = {}, {}
-    for size in request.sizes:
+    sizes: dict[str, Any] = {}
+    largest: dict[str, partial[Any]] = {}
+    # The largest first: a derivative may have a version for short lengths of its first call.
+    for size in reversed(request.sizes):
         args = case.make(size)
         error_of = _yardstick_of_errors(case, args)
         for name, variant in variants.items():
             if name != "primal":
                 errors[name] = max(errors.get(name, 0.0), error_of(variant(*args)))
         runs = {name: partial(variant, *args) for name, variant in variants.items()}
+        largest = largest or runs
         runs["primal"]()
         if max(errors.values()) <= TOLERANCE:
             sizes[size] = _times(time_interleaved(runs, request.rounds))
-    found = {"sizes": sizes, "error": errors, "peak_bytes": _peaks(runs)}
+    found: dict[str, Any] = {"sizes": sizes, "error": errors, "peak_bytes": _peaks(largest)}
     if with_irad:
         import irad  # here, so that the cases can be timed alone
 
@@ -96,7 +99,7 @@ def _measure_tool(case: Case, request: Request) -> dict[str, Any]:
     yardstick = make_variants(case, with_irad=request.yardstick == "irad")[request.yardstick]
     tool.warm_up()
     found: dict[str, Any] = {"sizes": {}, "error": {tool.name: 0.0}}
-    for size in request.sizes:
+    for size in reversed(request.sizes):  # as above
         args = case.make(size)
         start = _cpu_seconds()
         prepared = tool.prepare(case, args)
@@ -108,8 +111,9 @@ def _measure_tool(case: Case, request: Request) -> dict[str, Any]:
         found["error"][tool.name] = max(found["error"][tool.name], error)
         if error > TOOL_TOLERANCE:
             break
-        found |= _measure_prepared(prepared, partial(yardstick, *args), first, tool.name, request)
-        found["sizes"][size] = found.pop("times")
+        figures = _measure_prepared(prepared, partial(yardstick, *args), first, tool.name, request)
+        found["sizes"][size] = figures.pop("times")
+        found = figures | found
     return found
 
 
