@@ -373,7 +373,7 @@ TRUTH = {
     "brentq": _BOTH,
     "own solver": _BOTH,
     "fixed point": [2**0.5, 0.5 / 2**0.5],
-    "argmin": [0.75, 2.0],  # of a and a², at 0.5
+    "argmin": [0.75],  # the sum of a and a², at 0.5
     "gmres": [1.0 + 1.0 / 2.0 + 1.0 / 3.0, -1.0, -1.0 / 4.0, -1.0 / 9.0],
     "quad": [5.0 * np.exp(-1.0), -np.exp(-1.0)],
     "parallel": [(np.sin(_X) * _X).sum(), *(np.cos(_X) * _X + np.sin(_X))],
