@@ -145,7 +145,8 @@ class _Reads:
             # Parts of a record: between the places where a step of the other leads.
             distance = (track.start - its.start) % abs(track.step)
             return written <= distance <= abs(track.step) - size
-        if size != written:
+        # Where a step is shorter than a number, stores of other iterations overlap a part of it.
+        if size != written or size > abs(track.step):
             return False
         if after == 0:
             return not self.separation.may_follow(load, write, self.loop.header)

@@ -32,12 +32,12 @@ POINTS, WEIGHTS = np.ones((300, 3)), np.ones(300)
 
 def lengths(x: Any, w: Any, rest: tuple[Any, ...] = (), *, seen: Any = function, asked: Any = function) -> list[Any]:
     """The names of LLVM parameters, as numbers of arguments and axes, and the lengths."""
-    arguments = arguments_of(asked.py_func, (typeof(x), typeof(w), typeof(rest)))
+    kinds = typeof(x), typeof(w), typeof(rest)
     with observing((seen,), {"x": x, "w": w, "rest": rest}):
-        found = observed_lengths(asked, arguments)
-    leaves = [(a.position, leaf) for a in arguments for leaf in a.leaves]
+        found = observed_lengths(asked, kinds)
+    leaves = [(a.position, leaf) for a in arguments_of(asked.py_func, kinds) for leaf in a.leaves]
     names = {leaf.index + 5 + axis: (p, axis) for p, leaf in leaves if leaf.is_array for axis in range(leaf.type.ndim)}
-    assert observed_lengths(asked, arguments) == {}, "of a call that is over"
+    assert observed_lengths(asked, kinds) == {}, "of a call that is over"
     return sorted((names[index], length) for index, length in found.items())
 
 

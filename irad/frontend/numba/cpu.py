@@ -43,7 +43,6 @@ from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation, location_of
 from irad.frontend.numba.patches import watch
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
-from irad.frontend.values.abi import arguments_of
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
@@ -85,10 +84,6 @@ class NumbaProgram:
     source: SourceLocation
     alive: tuple[Any, ...] = field(repr=False)
     lengths: Mapping[int, int] = field(repr=False)
-
-    def lengths_in_call(self, dispatcher: Dispatcher) -> Mapping[int, int]:
-        """The short lengths of the present call, if it is one of the function."""
-        return observed_lengths(dispatcher, arguments_of(dispatcher.py_func, tuple(self.signature.args)))
 
 
 _NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -150,14 +145,15 @@ def load_program(
     key = (argument_types, peels, checks, plain, promotes)
     known = _programs.get(dispatcher, {})
     # What was loaded for another call, to be checked with a few numbers, does not have the versions for this one.
-    if key not in known or (promotes and not known[key].lengths and known[key].lengths_in_call(dispatcher)):
+    found = known.get(key)
+    if found is None or (promotes and not found.lengths and observed_lengths(dispatcher, tuple(found.signature.args))):
         source = location_of(dispatcher.py_func)
         told = step(f"compiling {source.function} with Numba")
         with told as details, collection_paused(), private.shadow().active(Form(checks, plain)):
             while True:
                 epoch = catalogue.epoch()
                 compiled = _current(lambda: _compile(dispatcher, argument_types))
-                lengths = observed_lengths(dispatcher, arguments_of(dispatcher.py_func, tuple(compiled.signature.args)))
+                lengths = observed_lengths(dispatcher, tuple(compiled.signature.args))
                 program = _load(compiled, source, lengths=lengths, peels=peels, promotes=promotes)
                 if epoch == catalogue.epoch():
                     break  # else the check had Numba load a callee from disk that was made otherwise

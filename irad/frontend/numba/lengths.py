@@ -13,19 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher, OmittedArg
-
-if TYPE_CHECKING:
-    from irad.frontend.values.abi import Argument
+from numba.core.types import Type
 
 _LONGEST: Final = 8
 _LARGE: Final = 256
 """From this number of elements on, or for such an integer, a call is taken to be a real one and no first try."""
-_FIRST_LENGTH: Final = 5
-"""Parameters of an array before its lengths: owner, object of Python, number of elements, bytes of one, address."""
 
 _call: ContextVar[tuple[Sequence[Dispatcher], Mapping[str, Any]] | None] = ContextVar("irad_call", default=None)
 
@@ -45,24 +41,26 @@ def observing(dispatchers: Sequence[Dispatcher], values: Mapping[str, Any]) -> I
         _call.reset(token)
 
 
-def observed_lengths(dispatcher: Dispatcher, arguments: Sequence[Argument]) -> dict[int, int]:
+def observed_lengths(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> dict[int, int]:
     """The short lengths of arrays in the present call of a function, by LLVM parameter.
 
     Args:
         dispatcher: the function.
-        arguments: its arguments as LLVM has them.
+        argument_types: the types that it is compiled for.
     """
     dispatchers, values = _call.get() or ((), {})
     if not any(each is dispatcher for each in dispatchers) or not tell_lengths(tuple(values.values())):
         return {}
+    from irad.frontend.values.abi import arguments_of  # the engine: a derivative from disk does without
+
     found = dict[int, int]()
-    for argument in arguments:
+    for argument in arguments_of(dispatcher.py_func, argument_types):
         leaves = list(_leaves(_value_of(argument.name, values)))
         if len(leaves) == len(argument.leaves):
             for leaf, value in zip(argument.leaves, leaves, strict=True):
                 if leaf.is_array and isinstance(value, np.ndarray):
-                    first = leaf.index + _FIRST_LENGTH
-                    found |= {first + axis: n for axis, n in enumerate(value.shape) if 0 < n <= _LONGEST}
+                    lengths = enumerate(value.shape, leaf.data_index + 1)
+                    found |= {index: n for index, n in lengths if 0 < n <= _LONGEST}
     return found
 
 
