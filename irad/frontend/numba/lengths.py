@@ -21,7 +21,7 @@ from numba.core.types import Type
 
 _LONGEST: Final = 8
 _LARGE: Final = 256
-"""From this number of elements on, or for such an integer, a call is taken to be a real one and no first try."""
+"""From this number of elements on, or for such an integer, a call is taken to be a real one, not a first try."""
 
 _call: ContextVar[tuple[Sequence[Dispatcher], Mapping[str, Any]] | None] = ContextVar("irad_call", default=None)
 
@@ -65,7 +65,7 @@ def observed_lengths(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -
 
 
 def tell_lengths(values: tuple[Any, ...]) -> bool:
-    """True if there are short lengths among the arguments of a call, and it is a real one and no first try."""
+    """True if there are short lengths among the arguments of a call, and it is a real one, not a first try."""
     leaves = list(_leaves(values))
     is_real = any(map(_is_large, leaves))
     return is_real and any(0 < n <= _LONGEST for each in leaves if isinstance(each, np.ndarray) for n in each.shape)
