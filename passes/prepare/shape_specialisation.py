@@ -6,12 +6,12 @@ Method  Where Python cuts `row[3:6]` off at the end of an array, its length is c
         least as long. Where rows are found by their number, and their elements only at 0, 1 and 2, a row has probably
         three, also if other loops take them one after the other, from the first; and so has an array that the function
         makes (the state of a differential equation, whose right-hand side knows what each number is). Where a loop puts
-        an array of six in the place of one that the caller gave, that had probably six, too. A length that a
-        call has is taken to be that of others if innermost loops that run again and again end at it, and no outermost
-        loop around others: that of points or samples varies, that of their axes does not. If that happens
-        in a loop, one branch at the head of the function tests this, and jumps to a copy in which LLVM knows it:
-        slices have the length that they say, arrays that are made a known size, loops over them a known number of
-        iterations, and addresses a known stride.
+        an array of six in the place of one that the caller gave, that had probably six, too. A length in a call
+        probably recurs in the next one if it bounds innermost loops within others, but never an outermost loop around
+        others: the number of points or samples varies, that of their axes does not. If that happens in a loop, one
+        branch at the head of the function tests this, and jumps to a copy in which LLVM knows it: slices have the
+        length that they say, arrays that are made a known size, loops over them a known number of iterations, and
+        addresses a known stride.
 Limit   functions of a moderate size: both versions are differentiated.
 
     for k in range(n): p = points[k] - camera[3:6]
@@ -142,7 +142,7 @@ def _share(slot: Alloca, copy: Value, head: Block) -> None:
 
 
 def _inner_lengths(known: Collection[Value], nest: LoopNest, cfg: ControlFlow, dom: DominatorTree) -> set[Value]:
-    """The lengths at which innermost loops within others end, and no loop that has loops in it but is in none."""
+    """The lengths that bound an innermost loop within another one, but never an outermost loop around others."""
     inner, outer = set[Value](), set[Value]()
     for loop in nest.loops:
         count = trip_count(loop, cfg, dom)
