@@ -13,6 +13,7 @@ import pytest
 from llvmlite.binding import ffi, newpassmanagers
 
 import irad.testing  # noqa: F401 - it imports Numba and all of irad that compiles
+from irad.compiling import with_room_for_frames
 from tests.tools.slow_tests import LIST
 
 gc.collect()
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Numba, too, compiles what a test calls; irad makes room only for itself."""
+    pyfuncitem.obj = with_room_for_frames(pyfuncitem.obj)
 
 
 @pytest.hookimpl(trylast=True)

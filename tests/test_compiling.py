@@ -1,4 +1,7 @@
-"""What irad says while it compiles: nothing, unless it takes long on a terminal, or logging is asked for."""
+"""What irad says while it compiles: nothing, unless it takes long on a terminal, or logging is asked for.
+
+And the room for frames that it makes then.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ import logging
 import os
 import pty
 import re
+import resource
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +27,8 @@ from numba import njit
 import irad
 from irad import compiling
 from irad.cli.output import working
+from irad.compiling import with_room_for_frames
+from irad.frontend import derivation
 
 
 class Terminal(io.StringIO):
@@ -155,3 +164,74 @@ def test_a_program_prints_no_more_than_it_did(on_terminal: bool, tmp_path: Path)
     os.close(leader)
     assert "irad: compiling irad.grad(f)" in told
     assert told.endswith("\r\x1b[2K")
+
+
+CALLS = 500
+
+
+def nothing(*_: object) -> None:
+    """It is called in a loop."""
+
+
+def most_faults_at(depths: range) -> int:
+    """Page faults of a loop of ``CALLS`` calls, at the depth of calls where there are most."""
+
+    def at(depth: int) -> int:
+        if depth:
+            return at(depth - 1)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(CALLS):
+            nothing(1, 2, 3)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    at(depths.stop)  # memory that is taken once
+    return max(map(at, depths))
+
+
+def in_thread(function: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call with a stack of its own: that of a test is made large by `conftest`."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(function(*args)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_calls_map_no_memory_where_room_is_made_for_their_frames():
+    depths = range(150)
+    # If it is small, this Python keeps the chunk: then nothing needs to make room.
+    assert in_thread(most_faults_at, depths) >= CALLS
+    assert in_thread(with_room_for_frames(most_faults_at), depths) < CALLS / 10
+
+
+def test_room_is_made_for_frames_of_derivatives(monkeypatch: pytest.MonkeyPatch):
+    original, roomy = derivation.derive, set()
+
+    def derive(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe()
+        while frame is not None:
+            if frame.f_code.co_stacksize > 10_000:
+                roomy.add(frame.f_locals["function"].__name__)
+            frame = frame.f_back
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(derivation, "derive", derive)
+
+    @njit
+    def cube(x):
+        return x**3
+
+    assert in_thread(irad.grad(cube), 2.0) == 12.0
+    assert roomy == {"derivation_of", "compile"}
+
+
+def test_what_room_is_made_for_is_called_as_it_was_and_keeps_its_name():
+    @with_room_for_frames
+    def divide(a: float, /, b: float = 2.0, *, offset: float = 0.0) -> float:
+        """A docstring."""
+        return a / b + offset
+
+    assert (divide(4.0), divide(4.0, 8.0, offset=1.0)) == (2.0, 1.5)
+    assert (divide.__name__, divide.__doc__) == ("divide", "A docstring.")
+    with pytest.raises(ZeroDivisionError):
+        divide(1.0, 0.0)

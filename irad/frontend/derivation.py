@@ -17,7 +17,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
-from irad.compiling import step
+from irad.compiling import step, with_room_for_frames
 from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import ActivityError, IradError, UnsupportedProgram
@@ -195,6 +195,7 @@ _Result = TypeVar("_Result")
 _MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to it
 
 
+@with_room_for_frames
 def derivation_of(
     dispatcher: Dispatcher,
     argument_types: tuple[Type, ...],

@@ -14,6 +14,7 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import infer_getattr
 from numba.extending import overload
 
+from irad.compiling import with_room_for_frames
 from irad.frontend.diagnosis.hints import refused
 from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
@@ -170,6 +171,7 @@ class StructureDispatcher(OpenDispatcher):
     without structures cost nothing.
     """
 
+    @with_room_for_frames
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it."""
         with compiler_lock():  # or another thread might compile it between the two
