@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from llvmlite import ir
 from numba import float64, njit, typeof
-from numba.core import cgutils
+from numba.core import cgutils, codegen
 from numba.extending import intrinsic
 
 import irad
 from irad.errors import BackendError
 from irad.frontend.numba.cpu import load_program
-from irad.frontend.numba.library import build_library
+from irad.frontend.numba.library import DerivativeLibrary, build_library
 from tests.tools.identity import identity
 from tests.tools.text_dispatcher import Generated, TextDispatcher
 
@@ -192,3 +192,23 @@ def test_other_extension_modules_are_made(tmp_path: Path):
         module = pycc.CC("plain")
         module.export("energy", "f8(f8[::1])")(energy)
         module._compile_object_files(str(tmp_path))
+
+
+def test_functions_of_derivatives_get_the_passes_that_numba_gives_them(monkeypatch: pytest.MonkeyPatch):
+    """One set of passes for all of them leaves the same code as one for each, and leaves out what is only declared."""
+    ours, pairs, runs = DerivativeLibrary._optimize_functions, [], []
+
+    def optimize_both(library: Any, module: Any) -> None:
+        theirs = module.clone()
+        codegen.JITCodeLibrary._optimize_functions(library, theirs)
+        made_by, before = library.codegen, library.codegen._function_pass_manager
+        monkeypatch.setattr(made_by, "_function_pass_manager", lambda: runs.append(1) or before())
+        ours(library, module)
+        monkeypatch.setattr(made_by, "_function_pass_manager", before)
+        pairs.append((str(module), str(theirs)))
+
+    monkeypatch.setattr(DerivativeLibrary, "_optimize_functions", optimize_both)
+    assert irad.grad(njit(energy))(np.array([1.0, 2.0])) is not None
+    assert pairs
+    assert all(here == there for here, there in pairs)
+    assert len(runs) == len(pairs)

@@ -585,6 +585,12 @@ OVERRIDDEN: Final = (
         (
             _CODEGEN,
             "JITCodeLibrary._optimize_functions",
+            "irad.frontend.numba.library:DerivativeLibrary",
+            "passes are made once for the functions of a module, and not for those that are only declared",
+        ),
+        (
+            _CODEGEN,
+            "JITCodeLibrary._optimize_functions",
             "irad.frontend.numba.library:SupportLibrary",
             "LLVM's pipeline runs once over the run-time support, in every process's first gradient",
         ),
