@@ -37,6 +37,7 @@ from irad.ir.instructions import (
     Binary,
     Call,
     Cast,
+    CondBr,
     Freeze,
     GetElementPtr,
     ICmp,
@@ -174,11 +175,28 @@ class Unrolling:
 
     def _counted(self, loop: Loop) -> int | None:
         found = trip_count(loop, self.cfg, self.dominators)
+        if found is None and self._ends_after_two(loop):
+            return 2
         if found is None or not (isinstance(found.start, ConstantInt) and isinstance(found.bound, ConstantInt)):
             return None
         assert loop.preheader is not None
         count = found.emit(Builder.before(loop.preheader.terminator))
         return count.value + 1 if isinstance(count, ConstantInt) else None
+
+    def _ends_after_two(self, loop: Loop) -> bool:
+        """True if a loop leaves by a flag that its first iteration sets: LLVM makes one of a counter that ends at 2."""
+        if loop.preheader is None or loop.latch is None:
+            return False
+        for exiting, target in loop.exits:
+            match exiting.terminator:
+                case CondBr(operands=[Phi() as flag, *_]) as branch if flag.block is loop.header:
+                    last = flag.value_from(loop.latch)
+                    leaves = isinstance(last, ConstantInt) and branch.targets[0 if last.value else 1] is target
+                    if leaves and self.dominators.dominates(exiting, loop.latch):
+                        return True
+                case _:
+                    pass
+        return False
 
     def _growth(self, chosen: dict[Loop, None], loop: Loop) -> int:
         """Number of instructions that unrolling adds to a loop."""

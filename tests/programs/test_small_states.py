@@ -58,6 +58,29 @@ def chain_of_any_length(start, p, steps):
     return np.sum(y**2)
 
 
+@njit
+def swing(y, p):
+    """Slopes of two oscillators; LLVM makes a flag of the counter of so short a loop, as it asks for it again."""
+    out = np.empty(4)
+    out[:2] = y[2:4]
+    for i in range(2):
+        force = y[i]
+        if i > 0:
+            force += 0.5 * (y[i] - y[i - 1])
+        out[2 + i] = -p[0] * (force + 0.3 * force**3) - p[1] * y[2 + i]
+    return out
+
+
+@PROGRAMS.at(floats(4), floats(2), 0)
+@PROGRAMS.at(floats(4), floats(2), 3)
+@njit
+def oscillators(start, p, steps):
+    y = start.copy()
+    for _ in range(steps):
+        y = y + 0.1 * swing(y, p)
+    return y[0] * y[3] + y[1] ** 2
+
+
 @PROGRAMS.at(floats(7))
 @njit
 def of_lengths_that_change(x):
@@ -145,8 +168,12 @@ def test_states_of_another_size_raise_as_before():
 
 @pytest.mark.parametrize(
     ("function", "sizes", "most"),
-    [(body, (6, 2), 0), (chain_of_any_length, (16, 16), 2)],  # the state changes hands, and has a shadow
-    ids=["body", "chain"],
+    [
+        (body, (6, 2), 0),
+        (oscillators, (4, 2), 0),
+        (chain_of_any_length, (16, 16), 2),  # the state changes hands, and has a shadow
+    ],
+    ids=["body", "oscillators", "chain"],
 )
 def test_a_step_allocates_nothing_but_a_state_of_unknown_length(function, sizes, most: int):
     gradient = irad.grad(function)

@@ -248,6 +248,43 @@ def test_loops_that_elements_are_indexed_by_are_unrolled():
     assert any(line.startswith("br i1 %more, label %loop, label %exit, !llvm.loop") for line in lines)
 
 
+FLAGGED = f"""
+entry:
+  {MADE}
+  br label %loop
+loop:
+  %last = phi i1 [ {{first}}, %entry ], [ {{then}}, %latch ]
+  %i = phi i64 [ 0, %entry ], [ 1, %latch ]
+  %p = getelementptr double, ptr %d, i64 %i
+  store double %x, ptr %p
+  {READ}
+  br label %latch
+latch:
+  br i1 %last, label {{targets}}
+exit:
+  ret double %x
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "targets", "is_unrolled"),
+    [
+        ("false", "true", "%exit, label %loop", True),
+        ("true", "false", "%loop, label %exit", True),
+        ("false", "false", "%exit, label %loop", False),
+        ("false", "%c", "%exit, label %loop", False),
+    ],
+)
+def test_loops_that_end_by_a_flag_of_their_first_iteration_are_unrolled(
+    first: str, then: str, targets: str, is_unrolled: bool
+):
+    body = FLAGGED.format(first=first, then=then, targets=targets)
+    lines = promoted(body.replace("entry:", "entry:\n  %c = icmp sgt i64 %n, 0"))
+    assert (lines is not None) == is_unrolled
+    if lines is not None:
+        assert any(line.startswith("br i1 %last") and "llvm.loop" in line for line in lines)
+
+
 def test_other_loops_are_not():
     lines = promoted(INDEXED.format(index="1", use=READ, bound="%n"))
     assert lines is not None
