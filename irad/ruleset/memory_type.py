@@ -20,7 +20,8 @@ class MemoryType:
 
     Attributes:
         behind: for each byte offset where a pointer is stored what it points to, None where that is not known; offset
-            None is anywhere. Without any, pointers among the fields may point anywhere.
+            None is anywhere. After a prefix they repeat, as the items of a list do. Without any, pointers among the
+            fields may point anywhere.
         integer_prefix: number of bytes in front of the pattern that hold integers.
         is_header: the memory is the header of an allocation; the one pointer in it points to the start of the data.
         declared: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry points to;

@@ -66,9 +66,11 @@ from irad.passes.analysis.refused.memory import (
 from irad.passes.analysis.refused.tangents import lacks_cotangent, lacks_tangent
 from irad.passes.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, is_remote, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind
+from irad.passes.memory.points_to_graph import places_behind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule
+from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
 
@@ -148,18 +150,25 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
     if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
         return None
     value, pointer = inst.operands
-    offset = unit.points_to.position(pointer).exact
+    position = unit.points_to.position(pointer)
     for target in unit.points_to.of(pointer):
-        declared = dict(target.holds.behind).get(offset) if target.holds is not None else None
-        for item in unit.points_to.of(value) if declared is not None else ():
-            kinds = {kind_of(declared), kind_of(item.holds)} - {BOOKKEEPING, None}
-            if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
+        places = places_behind(target.holds) if target.holds is not None else ()
+        allowed = {kind for place, inner in places if place.may_be(position) and (kind := _numbers_in(inner))}
+        for item in unit.points_to.of(value) if allowed else ():
+            kind = _numbers_in(item.holds)
+            if kind and allowed != {kind}:
                 return UnsupportedError(
                     "a function that is not inlined returns an array viewed as another number type",
                     _CONVERT,
                     _BITS,
                 )
     return None
+
+
+def _numbers_in(holds: MemoryType | None) -> tuple[str, ...]:
+    """The types of numbers in memory of which a signature says that it holds nothing else."""
+    kind = kind_of(holds)
+    return kind if isinstance(kind, tuple) and kind != BOOKKEEPING else ()
 
 
 def _at(error: IradError, inst: Instruction) -> IradError:

@@ -26,7 +26,7 @@ from irad.passes.memory.objects import (
     place_of,
     union,
 )
-from irad.passes.memory.points_to_graph import PointsToGraph, declared_place
+from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, places_behind
 from irad.passes.memory.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.memory.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.request import MemoryType
@@ -130,10 +130,9 @@ class CallObjects:
         """Memory of some kind may receive addresses of new memory wherever its type allows pointers."""
         if not isinstance(kind, MemoryType):
             return
-        for offset, inner in kind.behind:
-            place = ANYWHERE if offset is None else where.place.moved(place_of(offset))
+        for offset, inner in places_behind(kind):
             stored = Targets(made[kind_of(inner)], declared_place(kind, inner))
-            self.graph.store(Targets(where.mask, place), stored)
+            self.graph.store(Targets(where.mask, where.place.moved(offset)), stored)
 
     def _declared_argument(self, call: CallSite, number: int) -> MemoryType | None:
         """Memory of a callee's argument, by its signature."""
@@ -187,11 +186,12 @@ class CallObjects:
             self.graph.store(Targets(headers, ANYWHERE), Targets(new, ANYWHERE))
             self.graph.store(Targets(unclear & ~headers, ANYWHERE), anything)
             for kind, mask in by_kind.items():
-                for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
+                if not isinstance(kind, MemoryType):
+                    continue
+                for place, inner in places_behind(kind):
                     fitting = kind_of(inner)
                     stored = anything.mask if fitting is None else by_kind[fitting] | unclear
-                    place = declared_place(kind, inner) if isinstance(kind, MemoryType) else ANYWHERE
-                    self.graph.store(Targets(mask, place_of(offset)), Targets(stored, place))
+                    self.graph.store(Targets(mask, place), Targets(stored, declared_place(kind, inner)))
         if not may_hold_pointer(call.type):
             return
         if may_return_address(call.callee, self.registry, self.addresses.returning):
@@ -224,8 +224,8 @@ class CallObjects:
             return
         holds = None if kind_of(holds) is None else holds
         found[holds] = found.get(holds, 0) | mask
-        for offset, inner in holds.behind if holds is not None else ():
-            self._hand(found, self.graph.loaded(Targets(mask, place_of(offset))).mask, inner)
+        for place, inner in places_behind(holds) if holds is not None else ():
+            self._hand(found, self.graph.loaded(Targets(mask, place)).mask, inner)
 
     def _visit_effects(self, call: CallSite, effects: Effects) -> None:
         graph, arguments = self.graph, call.arguments

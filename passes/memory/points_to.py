@@ -41,7 +41,7 @@ from irad.passes.memory.objects import (
     reached_by,
     union,
 )
-from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, is_header
+from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, is_header, places_behind
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
 from irad.passes.request import MemoryType, ParameterKind
@@ -81,8 +81,9 @@ class ParameterObjects:
             return
         if holds.behind:
             self.graph.join_group(holds, mask, anywhere=False)
-        for offset, inner in holds.behind:
-            self._hold(mask, offset, self._add_behind(param, inner), declared_place(holds, inner))
+        for place, inner in places_behind(holds):
+            stored = Targets(self._add_behind(param, inner), declared_place(holds, inner))
+            self.graph.hold(Targets(mask, place), stored)
 
     def _add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
         """Memory that a parameter's memory points to; one object for containers that several parameters may reach."""

@@ -6,7 +6,7 @@ what flows along its edges; the modules that read parameters, calls and instruct
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Final
 
@@ -22,6 +22,7 @@ from irad.passes.memory.objects import (
     follow,
     indices,
     joined,
+    place_of,
     stored_at,
     union,
 )
@@ -184,6 +185,15 @@ class PointsToGraph:
 def declared_place(holder: MemoryType, inner: MemoryType | None) -> Position:
     """Target of a pointer of a declared type: the start of a header's data or of something single, or anywhere."""
     return START if is_header(holder) or (inner is not None and inner.single) else ANYWHERE
+
+
+def places_behind(holds: MemoryType) -> Iterator[tuple[Position, MemoryType | None]]:
+    """The places of the pointers in memory of a declared type, with what they point to."""
+    for offset, inner in holds.behind:
+        if offset is None or not holds.integer_prefix:
+            yield place_of(offset), inner
+        else:
+            yield Position((holds.integer_prefix + offset) % holds.stride, holds.stride), inner
 
 
 def is_header(holds: MemoryType | None) -> bool:

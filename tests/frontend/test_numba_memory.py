@@ -7,6 +7,8 @@ from numba.experimental import jitclass
 from irad.driver import MemoryType
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.values.abi import BOOKKEEPING
+from irad.passes.memory.addresses import Position
+from irad.passes.memory.points_to_graph import places_behind
 
 DOUBLES = MemoryType(8, ((0, "double"),))
 
@@ -42,7 +44,12 @@ def test_the_pointers_of_arrays_tuples_and_lists():
     assert payload is not None
     assert payload.integer_prefix == 24
     assert payload.stride == 56
-    assert payload.behind == ((None, BOOKKEEPING), (None, DOUBLES))
+    assert payload.behind == ((0, BOOKKEEPING), (8, BOOKKEEPING), (32, DOUBLES))
+    assert list(places_behind(payload)) == [
+        (Position(24, 56), BOOKKEEPING),
+        (Position(32, 56), BOOKKEEPING),
+        (Position(0, 56), DOUBLES),
+    ]
     [result] = of("retptr")
     assert result.behind == ((0, header), (8, BOOKKEEPING))
 

@@ -377,7 +377,7 @@ def of_both(a, b, out, d):
         of_both(a * a[0], b + np.float32(1), out, d - 1)
 
 
-@MORE.at(floats(3), floats(3).astype(np.float32))
+@PROGRAMS.at(floats(3), floats(3).astype(np.float32))
 @njit
 def list_of_tuples_of_arrays(a, b):
     out = [(a, b, 3)]
@@ -385,6 +385,66 @@ def list_of_tuples_of_arrays(a, b):
     total = 0.0
     for x, y, n in out:
         total += x.sum() * n * y[0]
+    return total
+
+
+@njit
+def rows(a, d):
+    out = [[a * 1.0]]
+    if d:
+        for row in rows(a[1:] * a[0], d - 1):
+            row.append(row[0] * 2.0)
+            out.append(row)
+    return out
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def list_of_lists(a):
+    total = 0.0
+    for row in rows(a, 2):
+        for x in row:
+            total += x.sum() * x[0]
+    return total
+
+
+@njit
+def lists_beside_arrays(out, a, b, d):
+    if d:
+        out.append(([a * d, a + 1.0], b * np.float32(d)))
+        lists_beside_arrays(out, a * a[0], b, d - 1)
+        out[0][0].append(a * 5.0)
+        out[-1][0][0][1] *= 2.0
+
+
+@MORE.at(floats(3), floats(3).astype(np.float32))
+@njit
+def list_of_tuples_of_lists(a, b):
+    out = [([a], b)]
+    lists_beside_arrays(out, a.copy(), b, 2)
+    total = 0.0
+    for items, y in out:
+        for x in items:
+            total += x.sum() * y[0] * x[1]
+    return total
+
+
+@njit
+def both_returned(a, b, d):
+    out = [(b, a, 1.5 * d), (b * np.float32(3), a * 2.0, a[0])]
+    if d:
+        for y, x, s in both_returned(a * a[1], b, d - 1):
+            out.append((y * np.float32(1.5), x + a, s * a[2]))
+            out[0] = y, x, s
+    return out
+
+
+@MORE.at(floats(3), floats(3).astype(np.float32))
+@njit
+def returned_list_of_tuples(a, b):
+    total = 0.0
+    for y, x, s in both_returned(a, b, 2):
+        total += x.sum() * y[0] * s
     return total
 
 
@@ -448,25 +508,6 @@ def test_gradient_of_more(case: Case):
 
 
 @njit
-def rows(a, d):
-    out = [[a * 1.0]]
-    if d:
-        for row in rows(a[1:] * a[0], d - 1):
-            row.append(row[0] * 2.0)
-            out.append(row)
-    return out
-
-
-@njit
-def list_of_lists(a):
-    total = 0.0
-    for row in rows(a, 2):
-        for x in row:
-            total += x.sum() * x[0]
-    return total
-
-
-@njit
 def as_integers(a, d):
     return a.view(np.int64) if d == 0 else as_integers(a, d - 1)
 
@@ -511,10 +552,39 @@ def address_passed(a):
     return at_address(b.ctypes.data, b.size, a.size - 1)
 
 
+@njit
+def put_halves(out, a, d):
+    out.append(a.view(np.float32))
+    if d:
+        put_halves(out, a * a[0], d - 1)
+
+
+@njit
+def halves_in_a_list(a):
+    out = [np.ones(2, np.float32)]
+    put_halves(out, a, a.size)
+    return out[1][1] * out[2][1]
+
+
+@njit
+def put_both(out, a, d):
+    out.append((a, a.view(np.float32)))
+    if d:
+        put_both(out, a * a[0], d - 1)
+
+
+@njit
+def halves_beside_the_whole(a):
+    out = [(a, np.ones(2, np.float32))]
+    put_both(out, a, a.size)
+    return out[1][0].sum() * out[2][1][1]
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (list_of_lists, "an active number is manipulated as an integer"),
+        (halves_in_a_list, "returns an array viewed as another number type"),
+        (halves_beside_the_whole, "returns an array viewed as another number type"),
         (overwritten_through_integers, "returns an array viewed as another number type"),
         (address_passed, "address of active memory is passed to a function as an integer"),
         (read_as_halves, "is accessed as float32, but holds numbers of another type"),

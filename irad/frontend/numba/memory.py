@@ -147,8 +147,10 @@ def _memory_of_fields(instance_type: Any) -> MemoryType | None:
 
 def _payload(payload_type: object, item_type: Type) -> MemoryType | None:
     """The memory that the header of a list or set points to: integers, then the items."""
-    items = _memory_of_items(item_type)
+    items = layouts.memory_of_element(item_type)
     if items is None:
         return None
+    parts = {part.offset: part.holds for part in _parts(item_type)}
+    behind = tuple((offset, parts.get(offset)) for offset, text in items.fields if text == "ptr")
     prefix = layouts.size_of_element(payload_type) - items.stride
-    return MemoryType(items.stride, items.fields, items.behind, integer_prefix=prefix)
+    return MemoryType(items.stride, items.fields, behind, integer_prefix=prefix)
