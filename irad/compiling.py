@@ -145,12 +145,11 @@ def with_room_for_frames(function: Callable[_Parameters, _Result]) -> Callable[_
     Only the pages that they use take memory.
     """
 
-    @wraps(function)
     def roomy(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         return function(*args, **kwargs)
 
     roomy.__code__ = roomy.__code__.replace(co_stacksize=_WORDS)
-    return roomy
+    return wraps(function)(roomy)
 
 
 def _line() -> _Line | None:
