@@ -13,14 +13,20 @@ from irad.frontend.numba import internals
 from irad.frontend.numba.cpu import load_program
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.kernel.operations import give_bodies
 from irad.passes.subscripts.dimensions import take_dimensions
 from tests.tools.text_dispatcher import Generated, TextDispatcher
 
 
 def round_trip(text: str) -> str:
-    """LLVM text to objects and back, without the marks that irad's own passes take away."""
+    """LLVM text to objects and back, without the marks that irad's own passes take away.
+
+    Where a derivative calls a rule, a function calls what the rule stands for: of `irad.stop_gradient` that is its
+    argument. The front end has such calls in place of some functions of NumPy, as of `np.var`.
+    """
     module = parse_module(text)
     take_dimensions(module)
+    give_bodies(module)
     return print_module(module)
 
 
