@@ -141,8 +141,8 @@ def with_room_for_frames(function: Callable[_Parameters, _Result]) -> Callable[_
 
     CPython (3.11 to 3.13) keeps the frames of a thread in chunks of 16 KiB. It maps a chunk when a call finds the last
     one full, and unmaps it when that call returns: calls in a loop there take up to 200 times as long, and compiling
-    took a fifth longer. A frame that needs more than a chunk gets a larger one, and the frames above it share the rest.
-    Only the pages that they use take memory.
+    took up to a fifth longer. A frame that needs more than a chunk gets a larger one, and the frames above it share the
+    rest. Only the pages that they use take memory.
     """
 
     def roomy(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:

@@ -136,21 +136,23 @@ def _pointers(numba_type: Type) -> tuple[tuple[int, MemoryType | None], ...]:
 
 def _memory_of_fields(instance_type: Any) -> MemoryType | None:
     """The fields of an instance; pointers to further instances of its own kind may point anywhere."""
-    payload = instance_type.get_data_type()
-    plain = layouts.memory_of_element(payload)
-    if plain is None or not any(text == "ptr" for _, text in plain.fields):
-        return plain
-    parts = {part.offset: part.holds for part in _parts(payload)}
-    behind = tuple((offset, parts.get(offset)) for offset, text in plain.fields if text == "ptr")
-    return MemoryType(plain.stride, plain.fields, behind)
+    return _memory_with_places(instance_type.get_data_type())
 
 
 def _payload(payload_type: object, item_type: Type) -> MemoryType | None:
     """The memory that the header of a list or set points to: integers, then the items."""
-    items = layouts.memory_of_element(item_type)
+    items = _memory_with_places(item_type)
     if items is None:
         return None
-    parts = {part.offset: part.holds for part in _parts(item_type)}
-    behind = tuple((offset, parts.get(offset)) for offset, text in items.fields if text == "ptr")
     prefix = layouts.size_of_element(payload_type) - items.stride
-    return MemoryType(items.stride, items.fields, behind, integer_prefix=prefix)
+    return MemoryType(items.stride, items.fields, items.behind, integer_prefix=prefix)
+
+
+def _memory_with_places(numba_type: Any) -> MemoryType | None:
+    """A value in memory, with the places of the pointers in it."""
+    plain = layouts.memory_of_element(numba_type)
+    if plain is None or not any(text == "ptr" for _, text in plain.fields):
+        return plain
+    parts = {part.offset: part.holds for part in _parts(numba_type)}
+    behind = tuple((offset, parts.get(offset)) for offset, text in plain.fields if text == "ptr")
+    return MemoryType(plain.stride, plain.fields, behind)
