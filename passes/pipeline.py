@@ -16,6 +16,7 @@ from irad.ir.verifier import verify
 from irad.passes import stages
 from irad.passes.analysis.activity import everything, find_activity
 from irad.passes.analysis.effects import find_effects
+from irad.passes.analysis.linearity import check_linearity
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.analysis.promises import check_promises
 from irad.passes.analysis.refusals import check_unit
@@ -296,6 +297,11 @@ def _refuse(unit: Unit) -> None:
     check_unit(unit)
 
 
+def _check_linearity(unit: Unit) -> None:
+    """Refuses a function that is to be transposed and is not linear."""
+    check_linearity(unit)
+
+
 def _take_everything(unit: Unit) -> None:
     """For the oracle, makes everything active; values for which that is impossible are refused again."""
     unit.activity = everything(
@@ -504,6 +510,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     # after activity: only an active extreme costs tape, which its load after the loop saves
     Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
+    Pass("analysis.linearity", PassStage.FUNCTION, _check_linearity, applies=stages.is_transposed),
     Pass("analysis.activity.oracle", PassStage.FUNCTION, _take_everything, applies=stages.is_oracle),
     Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=stages.is_reversed_lane),
     Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=stages.is_reversed_kernel),

@@ -74,6 +74,7 @@ class Request:
         shows_zeros: a cotangent that is zero because a partial derivative is, of something that varies, does not win
             over an infinity: it is made as small as a number can be, so that where such zeros matter the result is
             infinite or NaN. The derivative is of use for nothing else.
+        is_linear: the program is to be transposed: what is not linear in the active inputs is refused.
         vector_math: whoever makes code of the derivative may use other functions for vectors than for numbers.
         checks_bounds: the program checks its indices, and so do the functions that its pointers point to.
         speculates: the caller looks for NaN in all results and, where there is one, asks again without this; otherwise
@@ -104,6 +105,7 @@ class Request:
     zero_wins: bool = False
     no_zero_wins: bool = False
     shows_zeros: bool = False
+    is_linear: bool = False
     vector_math: bool = False
     is_primal: bool = False
     speculates: bool = False

@@ -89,6 +89,11 @@ def is_forward(made: GeneratedPair) -> bool:
     return made.program.request.mode.is_forward
 
 
+def is_transposed(unit: Unit) -> bool:
+    """True if the program has to be linear."""
+    return unit.program.request.is_linear
+
+
 def may_raise_late(unit: Unit) -> bool:
     """True if checks may move after their loops: in an entry, where no one watches each operation."""
     request = unit.program.request

@@ -94,7 +94,15 @@ _CHANGES: Final = Effects(reads=frozenset({0}), writes=frozenset({0}), writes_no
 RULES: Final[tuple[Rule, ...]] = (
     shadow_rule(("irad.shadow_alloc",), Effects(result=Origin.FRESH), _on_tape, _owned),
     shadow_rule(("irad.arena_alloc", "irad.arena_alloc_product", "irad.arena_shadow"), _LENT, _on_tape, _beside),
-    CallRule(tuple(GUARDS.values()), PURE, _guard_reverse, save_nothing, tangent=_guard_tangent, series=_guard_series),
+    CallRule(
+        tuple(GUARDS.values()),
+        PURE,
+        _guard_reverse,
+        save_nothing,
+        tangent=_guard_tangent,
+        series=_guard_series,
+        factors=((0, 1),),
+    ),
     Inactive(
         ("irad.arena_new",),
         "where a derivative keeps what it saves",

@@ -169,6 +169,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _in_place_reverse,
         source="linear: the conjugate transform",
         tangent=_in_place_tangent,
+        factors=(),
     ),
     CallRule(
         tuple(f"irad.fft.{kind}.{precision}" for kind in ("r2c", "c2r") for precision in _PRECISIONS),
@@ -177,5 +178,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _half_augmented,
         source="linear: the conjugate transform",
         tangent=_half_tangent,
+        factors=(),
     ),
 )

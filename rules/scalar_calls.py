@@ -233,7 +233,7 @@ RULES: Final[tuple[Rule, ...]] = (
         tangent=_modf_tangent,
         series=_modf_tangent,
     ),
-    CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse, tangent=_product_tangent),
+    CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse, tangent=_product_tangent, factors=((0, 1), (2, 3))),
     CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse, tangent=_quotient_tangent),
     CallRule(
         ("numba_cpow", "numba_cpowf"),

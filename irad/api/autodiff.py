@@ -198,9 +198,16 @@ def _shortened(argument: Any) -> str:
 
 
 def autodiff_of(
-    primal: CPUDispatcher, mode: AutodiffMode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
+    primal: CPUDispatcher,
+    mode: AutodiffMode,
+    arguments: tuple[Any, ...],
+    seed: Seed,
+    options: Options | None,
+    is_linear: bool = False,
 ) -> DerivativeDispatcher:
     """The compiled callable that `autodiff` calls: it takes shadows, the seed if one is given, then the arguments.
+
+    With ``is_linear``, a function that is not linear in its active arguments is refused.
 
     Raises:
         SignatureError: an argument has no annotation, or one that does not go with the mode.
@@ -226,8 +233,9 @@ def autodiff_of(
         mode=(forward_mode if mode.is_forward else reverse_mode)(width or 1),
         is_batched=width is not None,
         lent=frozenset(i for i, kind in enumerate(kinds) if kind is Cache),
+        is_linear=is_linear,
     )
-    rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
+    rebuild = (autodiff_of, (primal, mode, arguments, seed, options, is_linear))
     return derivative_of(MAKERS["autodiff"], primal, task, rebuild)
 
 

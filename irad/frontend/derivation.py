@@ -439,6 +439,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         zero_wins=task.options.zero_times_infinity == "zero",
         no_zero_wins=task.options.zero_times_infinity == "nan",
         shows_zeros=task.shows_zeros,
+        is_linear=task.is_linear,
         vector_math=task.options.has_vector_math,
         is_primal=task.is_primal,
         speculates=not _has_rules(program) and is_checkable(arguments, task),

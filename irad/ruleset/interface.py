@@ -392,6 +392,9 @@ class CallRule:
         tangent: emits the tangent; None where nobody has written it yet.
         series: the same for a coefficient of a Taylor series, of any order; None where there is no formula.
         moves: the tangent is moved as the number is, bit by bit; so is whatever else forward mode holds beside numbers.
+        factors: groups of arguments; what the call computes is linear in the active ones if these are of one group at
+            most. None where it never is, or nobody has said.
+        own: arguments in whose memory the call leaves what depends on nothing but the content of that memory.
     """
 
     symbols: tuple[str, ...]
@@ -403,6 +406,8 @@ class CallRule:
     tangent: TangentPart | None = None
     series: TangentPart | None = None
     moves: bool = False
+    factors: tuple[tuple[int, ...], ...] | None = None
+    own: tuple[int, ...] = ()
 
 
 def carried(part: Callable[[CopyContext, CallSite], object]) -> TangentPart:

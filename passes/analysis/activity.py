@@ -228,10 +228,20 @@ class _Solver:
                 is_varied = access.numbers_from & self.varied_objects or any(v in self.varied for v in call.arguments)
                 if is_varied or is_remote(callee):
                     self.mark_varied(call)
-                    self.vary_objects(access.numbers_to | access.made)
+                    self.vary_objects((access.numbers_to | access.made) & ~self.own_objects(call, callee))
                 for to, origin in access.moves:
                     if origin & self.varied_objects:
                         self.vary_objects(to)
+
+    def own_objects(self, call: ir.CallSite, callee: object) -> int:
+        """The objects in which a rule leaves what depends on their own content only, as a mask."""
+        if not isinstance(callee, CallRule) or not callee.own:
+            return 0
+        own = others = 0
+        for i in sorted(callee.effects.writes):
+            mask = self.points_to.mask(call.arguments[i])
+            own, others = (own | mask, others) if i in callee.own else (own, others | mask)
+        return own & ~others
 
     # -------------------------------------------------------------------------------------------- useful
 

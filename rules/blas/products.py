@@ -418,6 +418,7 @@ RULES: Final[tuple[Rule, ...]] = (
         GILES,
         tangent=dot_tangent,
         series=dot_series,
+        factors=((3,), (4,)),
     ),
     CallRule(
         ("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_augmented, policy=_AT_ORIGIN, tangent=norm_tangent
@@ -430,6 +431,7 @@ RULES: Final[tuple[Rule, ...]] = (
         GILES,
         tangent=gemv_tangent,
         series=gemv_series,
+        factors=((4,), (5,), (7,), (8,)),
     ),
     CallRule(
         ("numba_xxgemm",),
@@ -439,5 +441,6 @@ RULES: Final[tuple[Rule, ...]] = (
         GILES,
         tangent=gemm_tangent,
         series=gemm_series,
+        factors=((6,), (7,), (9,), (11,)),
     ),
 )

@@ -214,6 +214,8 @@ def numba_rule(
     writes: tuple[int, ...],
     source: str = "",
     policy: str = "",
+    factors: tuple[tuple[int, ...], ...] | None = None,
+    own: tuple[int, ...] = (),
 ) -> CallRule:
     """The rule of an entry point of Numba's.
 
@@ -222,11 +224,12 @@ def numba_rule(
         operation: its name in Python, for messages.
         pick: the routine, or which one a call is; None: the call adds nothing. It may refuse the call.
         reads, writes: arguments that point to memory.
-        source, policy: as `CallRule`.
+        source, policy, factors, own: as `CallRule`.
     """
     calls = _Calls(
         (lambda _: pick) if isinstance(pick, Routine) else pick,
         lambda call: NumbaLibrary(element_of(call.arguments[0], operation)),
     )
     effects = Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
-    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, calls.tangent)
+    parts = calls.reverse, calls.augmented, source, policy, calls.tangent
+    return CallRule((symbol,), effects, *parts, factors=factors, own=own)

@@ -452,7 +452,15 @@ _POTRF: Final = Routine(
 RULES: Final[tuple[Rule, ...]] = (
     sharing(
         numba_rule(
-            "numba_xgesv", "np.linalg.solve", _GESV, reads=(3, 6), writes=(3, 5, 6), source=GILES, policy=_SINGULAR
+            "numba_xgesv",
+            "np.linalg.solve",
+            _GESV,
+            reads=(3, 6),
+            writes=(3, 5, 6),
+            source=GILES,
+            policy=_SINGULAR,
+            factors=((3,), (6,)),  # the solution is in place of the right-hand sides: active wherever the matrix is
+            own=(3,),
         )
     ),
     sharing(

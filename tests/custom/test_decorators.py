@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,10 @@ def test_a_rule_by_tangents() -> None:
     assert irad.pushforward(loss)(X, V) == (15.0, 10.0 * (6.0 * X * V).sum())
 
 
-def test_reverse_mode_needs_a_rule_of_its_own() -> None:
+def test_both_rules() -> None:
     f = by_tangents()
     loss = njit(lambda x: f(x, 3.0)[0].sum())
-    with pytest.raises(NoRuleError, match="f has no rule for reverse mode, and its body is not") as caught:
-        irad.grad(loss)(X)
-    assert ".defvjp(forward, backward)" in str(caught.value)
-    with pytest.raises(NoRuleError, match="no rule for reverse mode"):
-        irad.vjp(f, X, 3.0)
+    np.testing.assert_allclose(irad.grad(loss)(X), 60.0 * X)  # the transpose, until there is a rule
     f.defvjp(
         lambda x, a: ((x * x * a, x.size), (x, a)),
         lambda kept, ct: (20.0 * kept[0] * kept[1] * ct[0], 10.0 * (kept[0] ** 2 * ct[0]).sum()),
@@ -95,6 +92,30 @@ def test_a_rule_by_cotangents() -> None:
     by_x, _, by_a = irad.vjp(f, X, 3, 2.0)[1]((V, None))
     np.testing.assert_allclose(by_x, 20.0 * V * np.exp(X))
     assert by_a == pytest.approx(10.0 * (V * np.exp(X)).sum())
+
+
+def test_tuples_have_tuples_of_cotangents() -> None:
+    Pair = namedtuple("Pair", "a b")
+    f = irad.custom_vjp(lambda p, q: (p.a * p.b[0]).sum() * q[0] + p.b[1].sum() * q[1])
+
+    def forward(p, q):
+        return (p.a * p.b[0]).sum() * q[0] + p.b[1].sum() * q[1], (p.a, p.b[0], p.b[1], q)
+
+    def backward(kept, cotangent):
+        a, b, c, q = kept
+        by_q = 10.0 * (a * b).sum() * cotangent, None
+        by_a = np.full(a.size, 10.0 * b * q[0] * cotangent)
+        return (by_a, (10.0 * a.sum() * q[0] * cotangent, np.full(c.size, 10.0 * q[1]))), by_q
+
+    f.defvjp(forward, backward)
+    p, q = Pair(X, (3.0, V)), (2.0, 5.0)
+    (da, (db, dc)), dq = irad.grad(njit(lambda p, q: f(p, q)), (0, 1))(p, q)
+    np.testing.assert_allclose(da, [60.0, 60.0])
+    assert db == pytest.approx(60.0)
+    np.testing.assert_allclose(dc, [50.0, 50.0])
+    assert dq == (90.0, 0.0)
+    found = irad.grad(njit(lambda c, q: f(Pair(X, (3.0, c)), q)))(V, q)  # a part of the argument is active
+    np.testing.assert_allclose(found, [50.0, 50.0])
 
 
 def test_parts_without_a_cotangent_and_constant_arguments() -> None:

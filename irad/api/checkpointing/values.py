@@ -146,6 +146,7 @@ def pulled_call(
     passed_on: Sequence[Leaf] = (),
     *,
     has_value: bool = True,
+    is_linear: bool = False,
 ) -> tuple[str, tuple[Leaf, ...]]:
     """A call of the derivative of a function: its expression, and the numbers whose cotangents it returns in a tuple.
 
@@ -159,6 +160,7 @@ def pulled_call(
         options: of the derivative.
         passed_on: numbers that are returned after the value; the seed is for a tuple of all.
         has_value: whether the function returns anything.
+        is_linear: refuse a function that is not linear in what takes part.
     """
     leaves = [leaf for _, parts in values for leaf in parts]
     kinds = [Duplicated if leaf in shadows else Active if leaf in active else Const for leaf in leaves]
@@ -166,7 +168,7 @@ def pulled_call(
     flat = flattened(f, tuple(numba_type for numba_type, _ in values), numbers, has_value=has_value)
     annotations = tuple(object.__new__(kind) for kind in kinds)
     source = Seed.NONE if seed is None else Seed.GIVEN
-    scope["derivative"] = autodiff_of(flat, Reverse, annotations, source, options).inner
+    scope["derivative"] = autodiff_of(flat, Reverse, annotations, source, options, is_linear).inner
     extras = [*(shadows[leaf] for leaf in leaves if leaf in shadows), *([] if seed is None else [seed])]
     call = f"derivative({', '.join([*extras, *(leaf.text for leaf in leaves)])})"
     return call, tuple(leaf for leaf, kind in zip(leaves, kinds, strict=True) if kind is Active)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 
 from numba.core.registry import CPUDispatcher
 
+from irad.api.custom.transposes import transposed_functions
 from irad.api.jit import InspectableDispatcher, jit
 from irad.api.selection import check_positions, chosen
 from irad.errors import RuleError
@@ -25,9 +26,11 @@ class RuledDispatcher(InspectableDispatcher):
 
     Attributes:
         constants: positions of the arguments that have no derivative.
+        has_vjp: True if a rule for reverse mode was given; otherwise it is the transpose of that for forward mode.
     """
 
     constants: tuple[int, ...] = ()
+    has_vjp: bool = False
 
     def defjvp(self, jvp: _Function) -> _Function:
         """Gives the rule for forward mode; usable as a decorator.
@@ -40,7 +43,10 @@ class RuledDispatcher(InspectableDispatcher):
             RuleError: it takes other arguments.
         """
         _check_call(self, jvp, len(self.constants) + 2, self._behind_constants("primals, tangents"))
-        self._define(tangent_functions(_compiled(jvp), self._count(), self.constants, self._file("jvp")))
+        rule, settings = _compiled(jvp), (self._count(), self.constants, self._file("jvp"))
+        self._define(tangent_functions(rule, *settings))
+        if not self.has_vjp:
+            self._define(transposed_functions(self, rule, *settings))
         return jvp
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
@@ -57,6 +63,7 @@ class RuledDispatcher(InspectableDispatcher):
         _check_call(self, forward, self._count(), str(inspect.signature(self.py_func)))
         _check_call(self, backward, len(self.constants) + 2, self._behind_constants("residuals, cotangent"))
         functions = _compiled(forward), _compiled(backward)
+        self.has_vjp = True
         self._define(cotangent_functions(*functions, self._count(), self.constants, self._file("vjp")))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,14 +110,15 @@ def custom_jvp(
     nondiff_argnums: int | Sequence[int] = (),
     nondiff_argnames: str | Sequence[str] | None = None,
 ) -> Any:
-    """Gives a function a derivative of its own in forward mode, as ``jax.custom_jvp`` does.
+    """Gives a function a derivative of its own, by a rule for its tangent, as ``jax.custom_jvp`` does.
 
     The result has a method ``defjvp``, which takes the rule: ``jvp(primals, tangents)`` returns ``(value, tangent)``,
     the tangent with the structure of the value. The tangent of a constant argument is zero (None for integers and the
     like). The function and the rule change none of their arguments.
 
-    The body of the function is no longer differentiated. Reverse mode refuses it unless ``defvjp`` gives a rule for
-    that, as in `irad.custom_vjp`: a rule for tangents does not say how cotangents are propagated.
+    The body of the function is no longer differentiated. Reverse mode transposes the rule, which has to be linear in
+    the tangents for that; a rule that compares tangents or multiplies them by each other is refused. With ``defvjp``,
+    as in `irad.custom_vjp`, reverse mode has a rule of its own.
 
     Args:
         f: a plain Python function, which is compiled as by `irad.jit`, or one compiled by ``numba.njit``. If it is left
@@ -137,6 +145,8 @@ def custom_jvp(
         ...     (x,), (x_dot,) = primals, tangents
         ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + np.exp(x))) * x_dot
         >>> irad.jvp(lambda x: 2.0 * log1pexp(x), (0.0,), (1.0,))[1]
+        1.0
+        >>> irad.grad(lambda x: 2.0 * log1pexp(x))(0.0)
         1.0
     """
     return _ruled_later(f, "custom_jvp", nondiff_argnums, nondiff_argnames)
@@ -174,9 +184,9 @@ def custom_vjp(
     cotangent has the structure of the value. The functions change none of their arguments.
 
     Arrays among the residuals are copied. The body of the function is no longer differentiated: forward mode refuses it
-    unless ``defjvp`` gives a rule for that, as in `irad.custom_jvp`. Arguments with a derivative are numbers and
-    arrays; for others, and for functions that write to their arguments, use `irad.rules.augmented_primal` and
-    `irad.rules.reverse`.
+    unless ``defjvp`` gives a rule for that, as in `irad.custom_jvp`. Arguments with a derivative are numbers, arrays
+    and tuples of these, whose cotangents are tuples; for others, and for functions that write to their arguments, use
+    `irad.rules.augmented_primal` and `irad.rules.reverse`.
 
     Args:
         f: the function, as in `irad.custom_jvp`.

@@ -91,6 +91,7 @@ class Task:
         is_primal: the call is a part of a function that is differentiated itself.
         speculates: zeros need not be strong: where a derivative is NaN, the caller asks again, without this.
         shows_zeros: the result is infinite or NaN where a zero that won over an infinity may have to be another number.
+        is_linear: the function is to be transposed: what is not linear in the differentiated arguments is refused.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -108,6 +109,7 @@ class Task:
     is_primal: bool = False
     speculates: bool = False
     shows_zeros: bool = False
+    is_linear: bool = False
 
     @property
     def is_forward(self) -> bool:

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
+from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError
-from irad.frontend.custom.rule_arguments import ActiveArgument, AugmentedReturn, ConstArgument, annotation_of, is_active
+from irad.frontend.custom.rule_arguments import AugmentedReturn, ConstArgument, annotation_of, is_active
 from irad.frontend.custom.rules_from_partials import kept_value, tuple_like, zero_shadow, zero_tangent
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
@@ -35,7 +36,7 @@ def tangent_functions(
         constants: positions of those that have no derivative.
         file: name of the file in tracebacks.
     """
-    names, fixed, varied = _parted(count, constants)
+    names, fixed, varied = parted(count, constants)
     lines = [f"def forward(config{_given(names)}):", *(f"    check_constant({name})" for name in fixed)]
     for name in varied:
         lines += [
@@ -68,7 +69,7 @@ def cotangent_functions(
         constants: positions of those that have no derivative.
         file: name of the file in tracebacks.
     """
-    names, fixed, varied = _parted(count, constants)
+    names, fixed, varied = parted(count, constants)
     augmented = (
         f"def augmented(config{_given(names)}):\n"
         f"    result, kept = rule({_listed(names)})\n"
@@ -106,7 +107,7 @@ def cotangent_functions(
     }
 
 
-def _parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str], list[str]]:
+def parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str], list[str]]:
     """Names for all arguments, for those without a derivative, and for the others."""
     names = [f"x{i}" for i in range(count)]
     return names, [names[i] for i in constants], [name for i, name in enumerate(names) if i not in constants]
@@ -132,6 +133,11 @@ def filled(derivative: object, like: object) -> Any:
 
 def zeros_of_parts(value: object) -> Any:
     """Zeros for the parts of a tuple, which may lack a cotangent one by one; None for anything else."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def of_type(tangent: object, like: object) -> Any:
+    """A tangent in the precision of a value with the same structure."""
     raise NotImplementedError("called in compiled code only")
 
 
@@ -176,6 +182,20 @@ def _filled_typed(derivative, like):  # type: ignore[no-untyped-def]
     items, scope = tuple_like(like, "filled(derivative[{0}], like[{0}])")
     source = f"def parts(derivative, like):\n    return {items}\n"
     return function_from("parts", source, "irad.custom_jvp", {"filled": filled, **scope})
+
+
+@overload(of_type)
+def _of_type_typed(tangent, like):  # type: ignore[no-untyped-def]
+    if isinstance(tangent, types.BaseTuple) and isinstance(like, types.BaseTuple) and len(tangent) == len(like):
+        items, scope = tuple_like(tangent, "of_type(tangent[{0}], like[{0}])")
+        source = f"def parts(tangent, like):\n    return {items}\n"
+        return function_from("parts", source, "irad.custom_jvp", {"of_type": of_type, **scope})
+    if isinstance(tangent, types.Array) and isinstance(like, types.Array) and tangent.dtype != like.dtype:
+        return lambda tangent, like: tangent.astype(like.dtype)
+    if isinstance(tangent, types.Number) and isinstance(like, types.Number) and tangent != like:
+        scalar = as_dtype(like).type
+        return lambda tangent, like: scalar(tangent)
+    return lambda tangent, like: tangent
 
 
 @overload(zeros_of_parts)
@@ -237,32 +257,79 @@ def _over(arguments: Any, head: str, item: str) -> Any:
 
 @overload(delivered)
 def _delivered_typed(cotangent, argument):  # type: ignore[no-untyped-def]
-    kind, value = annotation_of(argument), argument.types[0]
-    if kind is ConstArgument:
+    if annotation_of(argument) is ConstArgument:
         return lambda cotangent, argument: None
-    if isinstance(value, types.BaseTuple) or not isinstance(value, types.Number | types.Array):
+    lines: list[str] = []
+    scope: dict[str, Any] = {"added": added, "zero_tangent": zero_tangent}
+    returned = _delivery(argument.types[0], cotangent, (), argument.active, lines, scope)
+    source = "".join(["def delivered(cotangent, argument):\n", *lines, f"    return {returned}\n"])
+    return function_from("delivered", source, "irad.custom_vjp", scope)
+
+
+def _delivery(
+    value: Any,
+    cotangent: Any,
+    path: tuple[int, ...],
+    active: Collection[tuple[int, ...]],
+    lines: list[str],
+    scope: dict[str, Any],
+) -> str:
+    """Expression of what the reverse returns for a part of an argument; lines that add to shadows are appended.
+
+    Args:
+        value: type of the part.
+        cotangent: type of its cotangent.
+        path: the way to it through tuples.
+        active: ways to the parts of the argument that carry a derivative.
+        lines: of the function.
+        scope: takes the names that the expression uses.
+    """
+    if not any(each[: len(path)] == path for each in active):
+        return "None"
+    place, is_absent = "".join(f"[{i}]" for i in path), cotangent == types.none
+    if isinstance(value, types.BaseTuple):
+        if not is_absent and not (isinstance(cotangent, types.BaseTuple) and len(cotangent) == len(value)):
+            raise _misfit(cotangent, value, "return a tuple with a cotangent for each item, None where there is none")
+        items = [
+            _delivery(item, cotangent if is_absent else cotangent[i], (*path, i), active, lines, scope)
+            for i, item in enumerate(value)
+        ]
+        return "None" if set(items) == {"None"} else f"{_class_of(value, scope)}({''.join(f'{i}, ' for i in items)})"
+    if isinstance(value, types.Number):
+        return f"zero_tangent(argument.value{place})" if is_absent else f"cotangent{place}"
+    if not isinstance(value, types.Array):
         raise RuleError(
             f"a rule from irad.custom_vjp is used for an argument of the type {value}, which takes part",
             "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
-            "irad can pass back the cotangents of numbers and arrays only",
+            "irad can pass back the cotangents of numbers, arrays and tuples of these only",
         )
-    if kind is ActiveArgument:
-        if cotangent == types.none:
-            return lambda cotangent, argument: zero_tangent(argument.value)
-        return lambda cotangent, argument: cotangent
-    if cotangent == types.none:
-        return lambda cotangent, argument: None
-    if not isinstance(cotangent, types.Array) or cotangent.ndim != getattr(value, "ndim", 0):
-        raise RuleError(
-            f"the backward function of a rule returns {described(cotangent)} for {described(value)}",
-            "return an array of the shape of the argument",
-            "a cotangent has the structure of its argument",
-        )
-    return _added
+    if not is_absent:
+        if not isinstance(cotangent, types.Array) or cotangent.ndim != value.ndim:
+            raise _misfit(cotangent, value, "return an array of the shape of the argument")
+        lines.append(f"    added(cotangent{place}, argument.shadow{place})\n")
+    return "None"
 
 
-def _added(cotangent, argument):  # type: ignore[no-untyped-def]
-    shadow = argument.shadow
+def _class_of(value: types.BaseTuple, scope: dict[str, Any]) -> str:
+    """Name of the class of a named tuple, which is put into the scope; nothing for other tuples."""
+    if not isinstance(value, types.BaseNamedTuple):
+        return ""
+    name = f"class{len(scope)}"
+    scope[name] = value.instance_class
+    return name
+
+
+def _misfit(cotangent: Any, value: Any, remedy: str) -> RuleError:
+    return RuleError(
+        f"the backward function of a rule returns {described(cotangent)} for {described(value)}",
+        remedy,
+        "a cotangent has the structure of its argument",
+    )
+
+
+@register_jitable
+def added(cotangent, shadow):  # type: ignore[no-untyped-def]
+    """Adds the cotangent of an array to its shadow."""
     if cotangent.shape != shadow.shape:
         raise RuleError(
             "the backward function of a rule returns a cotangent whose shape differs from that of its argument",
