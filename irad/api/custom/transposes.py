@@ -156,7 +156,7 @@ def _transposed_typed(
 
 
 def _shadows(arguments: Any, active: list[list[Leaf]]) -> tuple[dict[Leaf, str], list[str], list[str]]:
-    """Shadows of the active arrays among the tangents, by leaf; lines that make some, and that give them to arguments."""
+    """Shadows of active arrays among the tangents, by leaf; lines that make some, and that give them to arguments."""
     shadows: dict[Leaf, str] = {}
     before: list[str] = []
     after: list[str] = []
