@@ -29,6 +29,11 @@ def floats(name: str, *arrays: Any) -> Any:
     raise NotImplementedError("for compiled code")
 
 
+def floats_or_complex(name: str, *arrays: Any) -> Any:
+    """Like `floats`, but numbers may be complex; then all are."""
+    raise NotImplementedError("for compiled code")
+
+
 def inexact(name: str, *arrays: Any) -> Any:
     """Like `floats`, with the promotion of `np.linalg`: numbers may be complex, and integers count as float64 each."""
     raise NotImplementedError("for compiled code")
@@ -63,7 +68,7 @@ def _is_none(given: types.Type) -> bool:
     return isinstance(given, types.NoneType | types.Omitted)
 
 
-def _dtype(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
+def dtype_of(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
     """The dtype of an array.
 
     Raises:
@@ -155,11 +160,12 @@ def _promoting(function: Any, kinds: str, promote: _Promote) -> None:
     def compiled(name, *arrays):  # type: ignore[no-untyped-def]
         if not isinstance(name, types.StringLiteral):
             return None
-        to = promote([_dtype(name.literal_value, each, kinds) for each in arrays if not _is_none(each)]).type
+        to = promote([dtype_of(name.literal_value, each, kinds) for each in arrays if not _is_none(each)]).type
         return _CONVERTERS[len(arrays) - 1](to)
 
 
 _promoting(floats, "biuf", _as_floats)
+_promoting(floats_or_complex, "biufc", _as_floats)
 _promoting(inexact, "biufc", _as_linear_algebra)
 _promoting(numbers, "biufc", _as_array_library)
 
@@ -182,7 +188,7 @@ def _compiled_real(name, x):  # type: ignore[no-untyped-def]
 def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
     for each in arrays:
         if not _is_none(each):
-            _dtype(name.literal_value, each, kinds.literal_value)
+            dtype_of(name.literal_value, each, kinds.literal_value)
     return lambda name, kinds, *arrays: None
 
 

@@ -1,11 +1,13 @@
 """Activation functions: of numbers and of arrays, in the precision of their argument.
 
 irad differentiates them as they stand. Each piece of a function is smooth where it ends, so the derivative at a kink is
-that of the piece to which the point belongs, and no exponential overflows. NaN stays NaN.
+that of the piece to which the point belongs, and no exponential overflows. NaN stays NaN. Those that are analytic also
+take complex numbers (`_OF_COMPLEX`).
 """
 
 from __future__ import annotations
 
+import cmath
 import functools
 import math
 from collections.abc import Callable
@@ -30,6 +32,8 @@ def of_elements(f, x, *parameters):
 @inner_overload(of_elements)
 def _of_elements(f, x, *parameters):
     name = f.dispatcher.py_func.__name__  # a literal in what follows, for messages
+    if name in _OF_COMPLEX and isinstance(getattr(x, "dtype", x), types.Complex):
+        return _of_complex(_OF_COMPLEX[name], isinstance(x, types.Array))
 
     def one(f, x, *parameters):
         number = real(name, x)
@@ -44,6 +48,23 @@ def _of_elements(f, x, *parameters):
         return y
 
     return each if isinstance(x, types.Array) else one
+
+
+def _of_complex(scalar, is_array):
+    """``scalar`` of a complex number, or of each element of a complex array."""
+
+    def one(f, x, *parameters):
+        return type(x)(scalar(x))
+
+    def each(f, x, *parameters):
+        given = np.ascontiguousarray(x)
+        y = np.empty(given.shape, given.dtype)
+        before, after = given.ravel(), y.ravel()
+        for i in range(before.size):
+            after[i] = scalar(before[i])
+        return y
+
+    return each if is_array else one
 
 
 def elementwise(f: Callable[..., Any]) -> Any:
@@ -77,12 +98,46 @@ def _sigmoid(x):
     return power / (1.0 + power)
 
 
+# Activations of complex numbers: those that are analytic.
+
+
+@inner_njit(error_model="numpy")
+def _complex_sigmoid(z):
+    if z.real >= 0.0:
+        return 1.0 / (1.0 + cmath.exp(-z))
+    power = cmath.exp(z)
+    return power / (1.0 + power)
+
+
+@inner_njit(error_model="numpy")
+def _complex_softplus(z):
+    """The branch that is continuous where the imaginary part is between −π and π."""
+    power = cmath.exp(-z) if z.real > 0.0 else cmath.exp(z)
+    squares = power.real * (2.0 + power.real) + power.imag * power.imag  # |1 + power|² − 1
+    logarithm = complex(0.5 * math.log1p(squares), math.atan2(power.imag, 1.0 + power.real))
+    return z + logarithm if z.real > 0.0 else logarithm
+
+
+_OF_COMPLEX = {
+    "lisht": inner_njit(lambda z: z * cmath.tanh(z)),
+    "logcosh": inner_njit(lambda z: z + _complex_softplus(-2.0 * z) - _LOG2),
+    "logsigmoid": inner_njit(lambda z: -_complex_softplus(-z)),
+    "mish": inner_njit(lambda z: z * cmath.tanh(_complex_softplus(z))),
+    "sigmoid": _complex_sigmoid,
+    "softplus": _complex_softplus,
+    "swish": inner_njit(lambda z: z * _complex_sigmoid(z)),
+    "tanh": inner_njit(lambda z: cmath.tanh(z)),
+    "tanhshrink": inner_njit(lambda z: z - cmath.tanh(z)),
+}
+
+
 @elementwise
 def sigmoid(x):
     """The logistic function, ``1 / (1 + exp(-x))``; it does not overflow.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -126,7 +181,8 @@ def softplus(x):
     """A smooth `irad.nn.relu`, ``log(1 + exp(x))``; it does not overflow.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -149,7 +205,8 @@ def logsigmoid(x):
     """The logarithm of `irad.nn.sigmoid`, exact also where the sigmoid rounds to zero.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -167,7 +224,8 @@ def tanh(x):
     """The hyperbolic tangent.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -390,7 +448,8 @@ def swish(x):
     """``x * sigmoid(x)``, also called SiLU.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -499,7 +558,8 @@ def mish(x):
     """``x * tanh(softplus(x))``; it does not overflow.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -527,7 +587,8 @@ def lisht(x):
     """``x * tanh(x)``.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -568,7 +629,8 @@ def logcosh(x):
     """``log(cosh(x))``; it does not overflow.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -590,7 +652,8 @@ def tanhshrink(x):
     """``x - tanh(x)``.
 
     Args:
-        x: a number or an array of any shape; float32 and float64 keep their precision, integers become float64.
+        x: a number or an array of any shape; floats and complex numbers keep their precision, integers
+            become float64.
 
     Returns:
         A number for a number; for an array, a new array of the same shape.
@@ -623,6 +686,10 @@ def softshrink(x, a=0.5):
         array([-1.5,  0. ,  1.5])
     """
     return 0.0 if -a <= x <= a else (x - a if x > 0.0 else x + a)
+
+
+gelu, thresholdrelu = gelu_tanh, trelu
+"""Second names, as NNlib has them."""
 
 
 # Functions around an activation: with a bias for each channel, and gated linear units.

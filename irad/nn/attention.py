@@ -10,10 +10,13 @@ from numba import njit, types
 import irad
 from irad.errors import HERE, SignatureError
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import floats
-from irad.nn.products import gemm
-from irad.nn.shapes import Array
+from irad.nn.products import batched_mul, gemm
+from irad.nn.random_masks import dropout
+from irad.nn.shapes import Array, around
+from irad.nn.softmaxes import softmax
 from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
 from irad.rules import AugmentedReturn, is_active
 
@@ -284,27 +287,34 @@ def dot_product_attention(
     mask: Array | None = None,
     causal: bool = False,
     scale: float | None = None,
+    nheads: int = 1,
+    fdrop: float | None = None,
 ) -> Array:
     """Scaled dot-product attention: means of values with the weights ``softmax(scale * q @ k.T + bias)``.
 
-    Memory is proportional to the number of tokens, not to its square; for derivatives, too.
+    Memory is proportional to the number of tokens, not to its square; for derivatives, too, unless weights are dropped.
 
     Args:
-        q: queries of shape (batch, heads, queries, size).
-        k: keys of shape (batch, heads, keys, size).
-        v: values of shape (batch, heads, keys, any size).
+        q: queries of shape (batch, heads, queries, size); or (batch, queries, nheads * size), for all heads one after
+            the other.
+        k: keys of shape (batch, heads, keys, size), or (batch, keys, nheads * size).
+        v: values of shape (batch, heads, keys, any size), or (batch, keys, nheads * any size).
         bias: summands of the scores, of shape (batch, heads, queries, keys), where each of the first three may be 1;
             None for zeros.
         mask: booleans of such a shape, true where the query sees the key; None if all keys are seen.
         causal: whether query i sees only the keys 0 to i.
         scale: factor of the scores; by default ``1 / sqrt(size)``.
+        nheads: number of heads of queries, keys and values with three axes.
+        fdrop: the probability with which each weight is dropped, by `irad.nn.dropout`; None or 0 to drop none.
+            With a number all weights are in memory at once.
 
     Returns:
-        A new array of shape (batch, heads, queries, size of a value); zeros for queries that see no key.
+        A new array of shape (batch, heads, queries, size of a value), or (batch, queries, nheads * size of a value);
+        zeros for queries that see no key.
 
     Raises:
-        ValueError: the shapes do not fit each other.
-        SignatureError: the mask does not hold booleans.
+        ValueError: the shapes do not fit each other, or ``fdrop`` is not between 0 and 1.
+        SignatureError: the mask does not hold booleans, or the arrays have neither three nor four axes.
 
     Source:
         Vaswani et al.: Attention is all you need, NIPS 2017; in blocks as in Dao et al.: FlashAttention, NeurIPS 2022.
@@ -317,13 +327,230 @@ def dot_product_attention(
         array([1., 2.])
     """
     q, k, v, bias = floats("dot_product_attention", q, k, v, bias)
-    _check(q.shape, k.shape, v.shape)
-    scaled = _times(q, _factor(scale, q.shape[3]))
+    heads, keys, values = _in_heads(q, nheads), _in_heads(k, nheads), _in_heads(v, nheads)
+    _check(heads.shape, keys.shape, values.shape)
+    scaled = _times(heads, _factor(scale, heads.shape[3]))
     _check_mask(mask)
     added, kept = _or_none(bias, q.dtype.type(0.0)), _or_none(mask, True)
-    _check_scores(added.shape, added.size, q.shape, k.shape)
-    _check_scores(kept.shape, kept.size, q.shape, k.shape)
-    return attend(scaled, k, v, added, kept, causal)[0]
+    _check_scores(added.shape, added.size, heads.shape, keys.shape)
+    _check_scores(kept.shape, kept.size, heads.shape, keys.shape)
+    return _side_by_side(_means(scaled, keys, values, added, kept, causal, fdrop), q)
+
+
+@njit
+def dot_product_attention_scores(
+    q: Array,
+    k: Array,
+    bias: Array | None = None,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    nheads: int = 1,
+    fdrop: float | None = None,
+) -> Array:
+    """The weights of `irad.nn.dot_product_attention`, which computes them in parts and does not return them.
+
+    Args:
+        q: queries, as in `irad.nn.dot_product_attention`.
+        k: keys.
+        bias: summands of the scores.
+        mask: booleans, true where the query sees the key.
+        causal: whether query i sees only the keys 0 to i.
+        scale: factor of the scores; by default ``1 / sqrt(size)``.
+        nheads: number of heads of queries and keys with three axes.
+        fdrop: the probability with which each weight is dropped; None or 0 to drop none.
+
+    Returns:
+        A new array of shape (batch, heads, queries, keys). Without dropped weights each row adds up to one; rows of
+        queries that see no key are zero.
+
+    Raises:
+        ValueError: the shapes do not fit each other, or ``fdrop`` is not between 0 and 1.
+        SignatureError: the mask does not hold booleans, or the arrays have neither three nor four axes.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> q = np.zeros((1, 2, 1))
+        >>> irad.nn.dot_product_attention_scores(q, q, causal=True)
+        array([[[[1. , 0. ],
+                 [0.5, 0.5]]]])
+    """
+    q, k, bias = floats("dot_product_attention_scores", q, k, bias)
+    heads, keys = _in_heads(q, nheads), _in_heads(k, nheads)
+    _check(heads.shape, keys.shape, keys.shape)
+    scaled = _times(heads, _factor(scale, heads.shape[3]))
+    _check_mask(mask)
+    added, kept = _or_none(bias, q.dtype.type(0.0)), _or_none(mask, True)
+    _check_scores(added.shape, added.size, heads.shape, keys.shape)
+    _check_scores(kept.shape, kept.size, heads.shape, keys.shape)
+    return _dropped(_weights(scaled, keys, added, kept, causal), fdrop)
+
+
+@njit
+def make_causal_mask(x: Array, axis: int = 2) -> Array:
+    """A mask with which each token of a sequence sees itself and those before it.
+
+    ``causal=True`` of `irad.nn.dot_product_attention` has the same effect without a mask in memory.
+
+    Args:
+        x: an array, of which only a size counts.
+        axis: the axis of tokens: 2 for queries with four axes, 1 for those with three.
+
+    Returns:
+        A new array of booleans of shape (1, 1, n, n) for n tokens: true at (0, 0, i, j) where j ≤ i.
+
+    Raises:
+        IndexError: the array has no such axis.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> irad.nn.make_causal_mask(np.zeros((3, 2)), axis=1)
+        array([[[[ True, False],
+                 [ True,  True]]]])
+    """
+    tokens = around(x.shape, axis)[1]
+    mask = np.zeros((1, 1, tokens, tokens), np.bool_)
+    for i in range(tokens):
+        for j in range(i + 1):
+            mask[0, 0, i, j] = True
+    return mask
+
+
+def _in_heads(x, nheads):
+    """Contiguous memory of shape (batch, heads, tokens, size); itself if it has four axes."""
+    raise NotImplementedError("for compiled code")
+
+
+@inner_overload(_in_heads)
+def _compiled_in_heads(x, nheads):
+    if x.ndim == 4:
+        return _with_its_heads
+    if x.ndim != 3:
+        raise SignatureError(
+            f"dot_product_attention: an array with {x.ndim} axes, where three or four are needed",
+            "pass (batch, heads, tokens, size), or (batch, tokens, heads * size) and nheads=: x[np.newaxis]",
+            "queries, keys and values are sequences of vectors",
+            HERE,
+        )
+    return _split
+
+
+def _with_its_heads(x, nheads):
+    if nheads != 1 and nheads != x.shape[1]:
+        _refuse_heads(nheads, x.shape[1])
+    return x
+
+
+@inner_njit
+def _refuse_heads(nheads, heads):
+    raise FormattedValueError("dot_product_attention: nheads is {} for arrays with an axis of {} heads", nheads, heads)
+
+
+def _split(x, nheads):
+    if nheads < 1 or x.shape[2] % nheads:
+        raise FormattedValueError("dot_product_attention: {} numbers for each token, in {} heads", x.shape[2], nheads)
+    out = np.empty((x.shape[0], nheads, x.shape[1], x.shape[2] // nheads), x.dtype)
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for h in range(nheads):
+                for d in range(out.shape[3]):
+                    out[n, h, i, d] = x[n, i, h * out.shape[3] + d]
+    return out
+
+
+def _side_by_side(out, q):
+    """The results of all heads one after the other, where queries have three axes."""
+    raise NotImplementedError("for compiled code")
+
+
+@inner_overload(_side_by_side)
+def _compiled_side_by_side(out, q):
+    return (lambda out, q: out) if q.ndim == 4 else (lambda out, q: _joined(out))
+
+
+@inner_njit
+def _joined(x):
+    out = np.empty((x.shape[0], x.shape[2], x.shape[1] * x.shape[3]), x.dtype)
+    for n in range(x.shape[0]):
+        for i in range(x.shape[2]):
+            for h in range(x.shape[1]):
+                for d in range(x.shape[3]):
+                    out[n, i, h * x.shape[3] + d] = x[n, h, i, d]
+    return out
+
+
+def _means(q, k, v, bias, mask, causal, fdrop):
+    """Means of values: in tiles, unless weights are dropped."""
+    raise NotImplementedError("for compiled code")
+
+
+@inner_overload(_means)
+def _compiled_means(q, k, v, bias, mask, causal, fdrop):
+    if isinstance(fdrop, types.NoneType | types.Omitted):
+        return lambda q, k, v, bias, mask, causal, fdrop: attend(q, k, v, bias, mask, causal)[0]
+
+    def of_dropped(q, k, v, bias, mask, causal, fdrop):
+        weights = _dropped(_weights(q, k, bias, mask, causal), fdrop)
+        out = batched_mul(_pairs(weights), _pairs(v))
+        return out.reshape(q.shape[0], q.shape[1], q.shape[2], v.shape[3])
+
+    return of_dropped
+
+
+def _dropped(weights, fdrop):
+    raise NotImplementedError("for compiled code")
+
+
+@inner_overload(_dropped)
+def _compiled_dropped(weights, fdrop):
+    if isinstance(fdrop, types.NoneType | types.Omitted):
+        return lambda weights, fdrop: weights
+    return lambda weights, fdrop: dropout(weights, fdrop)
+
+
+@inner_njit
+def _pairs(x):
+    """Matrices of all samples and heads in one row."""
+    return x.reshape(x.shape[0] * x.shape[1], x.shape[2], x.shape[3])
+
+
+@inner_njit(error_model="numpy")
+def _weights(q, k, bias, mask, causal):
+    """All weights at once. A query that sees no key has zeros, and scores of zero, where softmax has a derivative."""
+    pairs = batched_mul(_pairs(q), _pairs(k), False, True)
+    scores = pairs.reshape(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    sees = np.ones(scores.shape[:3], np.bool_)
+    for n in range(scores.shape[0]):
+        for h in range(scores.shape[1]):
+            for i in range(scores.shape[2]):
+                sees[n, h, i] = _finish_scores(scores[n, h, i], bias, mask, (n, h, i), causal)
+    weights = softmax(scores, 3)
+    for n in range(scores.shape[0]):
+        for h in range(scores.shape[1]):
+            for i in range(scores.shape[2]):
+                if not sees[n, h, i]:
+                    weights[n, h, i] = 0.0
+    return weights
+
+
+@inner_njit(error_model="numpy")
+def _finish_scores(row, bias, mask, where, causal):
+    """Adds the bias and applies masks, and returns whether the query sees a key; if it sees none, scores are zero."""
+    n, h, i = where
+    sees = False
+    for j in range(row.size):
+        if bias.size:
+            row[j] += bias[n % bias.shape[0], h % bias.shape[1], i % bias.shape[2], j]
+        hidden = mask.size and not mask[n % mask.shape[0], h % mask.shape[1], i % mask.shape[2], j]
+        if hidden or (causal and j > i):
+            row[j] = -np.inf
+        sees = sees or row[j] != -np.inf
+    if not sees:
+        for j in range(row.size):
+            row[j] = 0.0
+    return sees
 
 
 @inner_njit

@@ -1,7 +1,8 @@
 """Pooling: the largest element, the mean or a norm of windows of images.
 
-Padding is smaller than anything for `maxpool`, and zero for the others, which count it. The kernels see three axes of
-space, as those of a convolution do. The mean is linear: `_add_means` and `_add_spread` are each other's adjoints.
+Padding is smaller than anything for `maxpool`, and zero for the others, which count it; `meanpool` need not. The
+kernels see three axes of space, as those of a convolution do. The mean is linear: `_add_means` and `_add_spread` are
+each other's adjoints.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from numba import njit, types
 import irad
 from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_njit, inner_overload
-from irad.frontend.operands import floats
+from irad.frontend.operands import floats, floats_or_complex
+from irad.nn.complex_parts import images, images_like
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.public import Setting, shape_like, with_three
+from irad.nn.outputs import clear, empty, require_apart, zeros
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, is_active
 
 
 @njit
-def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
+def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0, out: Array | None = None) -> Array:
     """The largest element of each window of an image.
 
     Elements that are equally large share the derivative in equal parts.
@@ -30,9 +33,11 @@ def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 
         k: size of the windows in elements: an integer, or one for each axis of space.
         stride: distance between windows in elements; by default their size.
         pad: padding in elements: an integer, one for each axis, or two for each axis, before and after it.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of shape (batch, channels, …) with an element for each window.
+        ``out``, or a new array, of shape (batch, channels, …) with an element for each window.
 
     Raises:
         ValueError: a window has no element of the image, or a size is not positive.
@@ -48,40 +53,59 @@ def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 
     windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
     each = with_three(x)
     _check_windows(each.shape[2:], windows)
-    y = _maxima(each, windows)
-    return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], y.shape[2:]))
+    sizes = sizes_of_output(each.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
+    y = empty("maxpool", out, shape_like(x.shape, x.shape[0], x.shape[1], sizes), x)
+    require_apart(out, x)
+    _put_maxima(with_three(y), each, windows)
+    return y
 
 
 @njit
-def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
-    """The mean of each window of an image, in which padding counts as zero.
+def meanpool(
+    x: Array,
+    k: Setting,
+    stride: Setting | None = None,
+    pad: Setting = 0,
+    count_include_pad: bool = True,
+    out: Array | None = None,
+) -> Array:
+    """The mean of each window of an image.
 
     Args:
-        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        x: images of shape (batch, channels, …) with one, two or three axes of space, real or complex.
         k: size of the windows in elements: an integer, or one for each axis of space.
         stride: distance between windows in elements; by default their size.
         pad: padding in elements: an integer, one for each axis, or two for each axis, before and after it.
+        count_include_pad: whether padding counts as zero; otherwise a mean is that of the elements of the image.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of shape (batch, channels, …) with an element for each window.
+        ``out``, or a new array, of shape (batch, channels, …) with an element for each window.
 
     Raises:
-        ValueError: a window does not fit, or a size is not positive.
+        ValueError: a window does not fit or has nothing but padding that does not count, or a size is not positive.
 
     Examples:
         >>> import irad
         >>> import numpy as np
         >>> irad.nn.meanpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
         array([[[2. , 3.5]]])
+        >>> irad.nn.meanpool(np.array([[[1.0, 3.0]]]), 2, pad=1, count_include_pad=False)
+        array([[[1., 3.]]])
     """
-    x = floats("meanpool", x)
+    given = floats_or_complex("meanpool", x)
+    x = images(given, 1)
     axes = x.shape[2:]
-    windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
+    windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes), bool(count_include_pad))
     each = with_three(x)
+    if not count_include_pad:
+        _check_windows(each.shape[2:], windows)
     sizes = sizes_of_output(each.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
-    y = np.zeros((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
-    _add_means(y, each, windows)
-    return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], sizes))
+    require_apart(out, x)
+    y = zeros("meanpool", out, shape_like(x.shape, x.shape[0], x.shape[1], sizes), x)
+    _add_means(with_three(y), each, windows)
+    return images_like(y, shape_like(given.shape, given.shape[0], given.shape[1], sizes), 1, given)
 
 
 @njit
@@ -155,7 +179,7 @@ def _check_windows(sizes, windows):
 @inner_njit
 def _refuse_window(window, before, after, size):
     raise FormattedValueError(
-        "maxpool: a window of {} lies wholly in the padding of {} before and {} after {} elements",
+        "a window of {} lies wholly in the padding of {} before and {} after {} elements",
         window,
         before,
         after,
@@ -191,16 +215,13 @@ def _largest_in(x, o0, o1, o2, windows):
 
 
 @inner_njit
-def _maxima(x, windows):
-    sizes = sizes_of_output(x.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
-    y = np.empty((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
+def _put_maxima(y, x, windows):
     for n in range(x.shape[0]):
         for c in range(x.shape[1]):
-            for o0 in range(sizes[0]):
-                for o1 in range(sizes[1]):
-                    for o2 in range(sizes[2]):
+            for o0 in range(y.shape[2]):
+                for o1 in range(y.shape[3]):
+                    for o2 in range(y.shape[4]):
                         y[n, c, o0, o1, o2] = _largest_in(x[n, c], o0, o1, o2, windows)[0]
-    return y
 
 
 @inner_njit(error_model="numpy")
@@ -227,26 +248,29 @@ def _follow_maxima(x, change_x, change_y, windows, is_forward):
                                             change[i, j, k] += part * change_y[n, c, o0, o1, o2]
 
 
-@irad.rules.augmented_primal(_maxima)
-def _maxima_augmented(config, x, windows):
-    y = _maxima(x.value, windows.value)
+@irad.rules.augmented_primal(_put_maxima)
+def _put_maxima_augmented(config, y, x, windows):
+    _put_maxima(y.value, x.value, windows.value)
     # The caller may have written to x before the reverse reads it again.
-    return AugmentedReturn(y, np.zeros_like(y), x.value.copy() if config.overwritten[0] else x.value)
+    return AugmentedReturn(None, None, x.value.copy() if config.overwritten[1] else x.value)
 
 
-@irad.rules.reverse(_maxima)
-def _maxima_reverse(config, cotangent, tape, x, windows):
-    if is_active(cotangent) and is_active(x):
-        _follow_maxima(tape, x.shadow, cotangent, windows.value, False)
-    return None, None
+@irad.rules.reverse(_put_maxima)
+def _put_maxima_reverse(config, cotangent, tape, y, x, windows):
+    if is_active(y):
+        if is_active(x):
+            _follow_maxima(tape, x.shadow, y.shadow, windows.value, False)
+        clear(y.shadow)
+    return None, None, None
 
 
-@irad.rules.forward(_maxima)
-def _maxima_forward(config, x, windows):
-    y = _maxima(x.value, windows.value)
-    tangent = np.zeros_like(y)
-    _follow_maxima(x.value, x.tangent, tangent, windows.value, True)
-    return y, tangent
+@irad.rules.forward(_put_maxima)
+def _put_maxima_forward(config, y, x, windows):
+    _put_maxima(y.value, x.value, windows.value)
+    if is_active(y):
+        clear(y.tangent)
+        if is_active(x):
+            _follow_maxima(x.value, x.tangent, y.tangent, windows.value, True)
 
 
 # ------------------------------------------------------------------------------------------------------------- mean
@@ -255,7 +279,7 @@ def _maxima_forward(config, x, windows):
 @inner_njit
 def _follow_means(x, y, windows, is_forward):
     """Adds to y the means of x, or to x the adjoint of that."""
-    taps = windows[0]
+    taps, counts_all = windows[0], windows[3]
     part = x.dtype.type(1.0) / x.dtype.type(taps[0] * taps[1] * taps[2])
     for n in range(x.shape[0]):
         for c in range(x.shape[1]):
@@ -265,6 +289,8 @@ def _follow_means(x, y, windows, is_forward):
                     lo1, hi1 = _range(o1, 1, windows, x.shape[3])
                     for o2 in range(y.shape[4]):
                         lo2, hi2 = _range(o2, 2, windows, x.shape[4])
+                        if not counts_all:
+                            part = x.dtype.type(1.0) / x.dtype.type((hi0 - lo0) * (hi1 - lo1) * (hi2 - lo2))
                         total, each = x.dtype.type(0.0), part * y[n, c, o0, o1, o2]
                         for i in range(lo0, hi0):
                             for j in range(lo1, hi1):

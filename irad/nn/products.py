@@ -1,4 +1,4 @@
-"""batched_mul: products of many pairs of matrices, each by BLAS. Their derivatives are such products, too."""
+"""batched_mul, batched_vec: products of many pairs of matrices, each by BLAS. So are their derivatives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from numba.np.linalg import check_blas_return, ensure_blas, get_blas_kind
 import irad
 from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_jitable, inner_njit
-from irad.frontend.operands import floats
+from irad.frontend.operands import floats_or_complex
+from irad.nn.complex_parts import left_factors, parts, products_like, right_factors
+from irad.nn.outputs import clear, empty, require_apart
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, is_active
 
@@ -88,17 +90,21 @@ def _emit(context, builder, signature, arguments):
 
 
 @njit
-def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
+def batched_mul(
+    a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False, out: Array | None = None
+) -> Array:
     """Products of many matrices at once: ``out[i] = a[i] @ b[i]``.
 
     Args:
-        a: matrices of shape (batch, m, k); one matrix for all products if its batch is 1.
+        a: matrices of shape (batch, m, k), real or complex; one matrix for all products if its batch is 1.
         b: matrices of shape (batch, k, n); one matrix for all products if its batch is 1.
         transpose_a: whether ``a`` holds the transposed matrices, (batch, k, m).
         transpose_b: whether ``b`` holds the transposed matrices, (batch, n, k).
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        New matrices of shape (batch, m, n).
+        ``out``, or new matrices, of shape (batch, m, n).
 
     Raises:
         ValueError: the sizes do not fit each other.
@@ -110,8 +116,52 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
         >>> irad.nn.batched_mul(a, b, transpose_b=True).shape
         (4, 2, 5)
     """
-    a, b = floats("batched_mul", a, b)
-    return _mul(a, b, transpose_a, transpose_b)
+    a, b = floats_or_complex("batched_mul", a, b)
+    batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
+    left, right = left_factors(a, transpose_a), right_factors(b, transpose_b)
+    y = empty("batched_mul", out, (batch, m, n * parts(a)), left)
+    require_apart(out, left)
+    require_apart(out, right)
+    _put_mul(y, left, right, transpose_a, transpose_b)
+    return products_like(y, a)
+
+
+@njit
+def batched_vec(a: Array, b: Array, transpose_a: bool = False) -> Array:
+    """Products of many matrices with vectors: ``out[i] = a[i] @ b[i]``.
+
+    Args:
+        a: matrices of shape (batch, m, n), real or complex; one matrix for all products if its batch is 1.
+        b: vectors of shape (batch, n); or one of shape (n,) for all products.
+        transpose_a: whether ``a`` holds the transposed matrices, (batch, n, m).
+
+    Returns:
+        New vectors of shape (batch, m).
+
+    Raises:
+        ValueError: the sizes do not fit each other.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> a = np.array([[[1.0, 2.0]], [[3.0, 4.0]]])
+        >>> irad.nn.batched_vec(a, np.array([1.0, 10.0]))
+        array([[21.],
+               [43.]])
+    """
+    a, b = floats_or_complex("batched_vec", a, b)
+    columns = b.reshape(_size_of_all(b.shape), b.shape[-1], 1)
+    batch, m, _, _ = _sizes(a, columns, transpose_a, False)
+    left, right = left_factors(a, transpose_a), right_factors(columns, False)
+    y = np.empty((batch, m, parts(a)), left.dtype)
+    _put_mul(y, left, right, transpose_a, False)
+    return products_like(y, a).reshape(batch, m)
+
+
+@inner_njit
+def _size_of_all(shape):
+    """Number of vectors."""
+    return shape[0] if len(shape) > 1 else 1
 
 
 @inner_jitable
@@ -143,11 +193,9 @@ def _put_products(out, a, b, transpose_a, transpose_b, keep):
 
 
 @inner_njit
-def _mul(a, b, transpose_a, transpose_b):
-    batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
-    out = np.empty((batch, m, n), a.dtype)
+def _put_mul(out, a, b, transpose_a, transpose_b):
+    """Overwrites matrices with the products."""
     _put_products(out, a, b, transpose_a, transpose_b, 0.0)
-    return out
 
 
 @inner_jitable
@@ -174,31 +222,32 @@ def _add_by_right(total, cotangent, a, transpose_a, transpose_b):
         _add_products(total, a, cotangent, not transpose_a, False)
 
 
-@irad.rules.augmented_primal(_mul)
-def _mul_augmented(config, a, b, transpose_a, transpose_b):
-    out = _mul(a.value, b.value, transpose_a.value, transpose_b.value)
+@irad.rules.augmented_primal(_put_mul)
+def _put_mul_augmented(config, out, a, b, transpose_a, transpose_b):
+    _put_mul(out.value, a.value, b.value, transpose_a.value, transpose_b.value)
     # The reverse needs each factor for the other's cotangent, so only one that is overwritten and needed is copied.
-    left = a.value.copy() if config.overwritten[0] and is_active(b) else a.value
-    right = b.value.copy() if config.overwritten[1] and is_active(a) else b.value
-    return AugmentedReturn(out, np.zeros_like(out), (left, right))
+    left = a.value.copy() if config.overwritten[1] and is_active(b) else a.value
+    right = b.value.copy() if config.overwritten[2] and is_active(a) else b.value
+    return AugmentedReturn(None, None, (left, right))
 
 
-@irad.rules.reverse(_mul)
-def _mul_reverse(config, cotangent, tape, a, b, transpose_a, transpose_b):
-    if is_active(cotangent):
+@irad.rules.reverse(_put_mul)
+def _put_mul_reverse(config, cotangent, tape, out, a, b, transpose_a, transpose_b):
+    if is_active(out):
         if is_active(a):
-            _add_by_left(a.shadow, cotangent, tape[1], transpose_a.value, transpose_b.value)
+            _add_by_left(a.shadow, out.shadow, tape[1], transpose_a.value, transpose_b.value)
         if is_active(b):
-            _add_by_right(b.shadow, cotangent, tape[0], transpose_a.value, transpose_b.value)
-    return None, None, None, None
+            _add_by_right(b.shadow, out.shadow, tape[0], transpose_a.value, transpose_b.value)
+        clear(out.shadow)
+    return None, None, None, None, None
 
 
-@irad.rules.forward(_mul)
-def _mul_forward(config, a, b, transpose_a, transpose_b):
-    out = _mul(a.value, b.value, transpose_a.value, transpose_b.value)
-    tangent = np.zeros_like(out)
-    if is_active(a):
-        _add_products(tangent, a.tangent, b.value, transpose_a.value, transpose_b.value)
-    if is_active(b):
-        _add_products(tangent, a.value, b.tangent, transpose_a.value, transpose_b.value)
-    return out, tangent
+@irad.rules.forward(_put_mul)
+def _put_mul_forward(config, out, a, b, transpose_a, transpose_b):
+    _put_mul(out.value, a.value, b.value, transpose_a.value, transpose_b.value)
+    if is_active(out):
+        clear(out.tangent)
+        if is_active(a):
+            _add_products(out.tangent, a.tangent, b.value, transpose_a.value, transpose_b.value)
+        if is_active(b):
+            _add_products(out.tangent, a.value, b.tangent, transpose_a.value, transpose_b.value)

@@ -1,4 +1,4 @@
-"""softmax, logsoftmax, logsumexp along an axis, and their rules.
+"""softmax, logsoftmax, logsumexp along one axis or several, and their rules.
 
 The kernels see (before, along, after). With nothing after the axis its elements are neighbours, and each row is one
 vector; otherwise the loops run over what comes after the axis, which then are neighbours.
@@ -16,24 +16,28 @@ from numba import njit
 import irad
 from irad.frontend.inner import inner_njit
 from irad.frontend.operands import floats
-from irad.nn.shapes import Array, add_to, around, as_rows, from_rows, overwrite, with_size
+from irad.nn.outputs import clear, empty, require_apart
+from irad.nn.shapes import Array, Axes, add_to, as_rows, bring, from_rows, overwrite, put_along, with_ones
 from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
 from irad.rules import AugmentedReturn, is_active
 
 
 @njit
-def softmax(x: Array, axis: int = -1) -> Array:
+def softmax(x: Array, axis: Axes = -1, out: Array | None = None) -> Array:
     """The exponentials of an array, divided by their sum along an axis; they do not overflow.
 
     Args:
         x: an array with any number of axes.
-        axis: the axis along which the result adds up to one.
+        axis: the axis along which the result adds up to one: an integer, a tuple of several, or None for all.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of the shape of ``x``.
+        ``out``, or a new array, of the shape of ``x``.
 
     Raises:
         IndexError: the array has no such axis.
+        ValueError: an axis is given twice.
 
     Examples:
         >>> import irad
@@ -41,24 +45,34 @@ def softmax(x: Array, axis: int = -1) -> Array:
         >>> irad.nn.softmax(np.log(np.array([[1.0, 3.0], [2.0, 2.0]])), axis=1).round(6)
         array([[0.25, 0.75],
                [0.5 , 0.5 ]])
+        >>> irad.nn.softmax(np.zeros((2, 2)), axis=(0, 1))
+        array([[0.25, 0.25],
+               [0.25, 0.25]])
     """
     x = floats("softmax", x)
-    return _softmax(x.reshape(around(x.shape, axis))).reshape(x.shape)
+    y = empty("softmax", out, x.shape, x)
+    require_apart(out, x)
+    put_along(_put_softmax, y, x, axis)
+    return y
 
 
 @njit
-def logsoftmax(x: Array, axis: int = -1) -> Array:
+def logsoftmax(x: Array, axis: Axes = -1, out: Array | None = None) -> Array:
     """The logarithm of `irad.nn.softmax`, exact also where the softmax rounds to zero.
 
     Args:
         x: an array with any number of axes.
-        axis: the axis along which the exponentials of the result add up to one.
+        axis: the axis along which the exponentials of the result add up to one: an integer, a tuple of several, or None
+            for all.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of the shape of ``x``.
+        ``out``, or a new array, of the shape of ``x``.
 
     Raises:
         IndexError: the array has no such axis.
+        ValueError: an axis is given twice.
 
     Examples:
         >>> import irad
@@ -67,22 +81,26 @@ def logsoftmax(x: Array, axis: int = -1) -> Array:
         array([-1000.,     0.])
     """
     x = floats("logsoftmax", x)
-    return _logsoftmax(x.reshape(around(x.shape, axis))).reshape(x.shape)
+    y = empty("logsoftmax", out, x.shape, x)
+    require_apart(out, x)
+    put_along(_put_logsoftmax, y, x, axis)
+    return y
 
 
 @njit
-def logsumexp(x: Array, axis: int = -1) -> Array:
+def logsumexp(x: Array, axis: Axes = -1) -> Array:
     """The logarithm of the sum of the exponentials along an axis; it does not overflow.
 
     Args:
         x: an array with any number of axes.
-        axis: the axis of the sum.
+        axis: the axis of the sum: an integer, a tuple of several, or None for all.
 
     Returns:
-        A new array with as many axes as ``x``, and size one along ``axis``.
+        A new array with as many axes as ``x``, and size one along each axis of the sum.
 
     Raises:
         IndexError: the array has no such axis.
+        ValueError: an axis is given twice.
 
     Examples:
         >>> import irad
@@ -91,7 +109,7 @@ def logsumexp(x: Array, axis: int = -1) -> Array:
         array([[1000.693147]])
     """
     x = floats("logsumexp", x)
-    return _logsumexp(x.reshape(around(x.shape, axis))).reshape(with_size(x.shape, axis, 1))
+    return _logsumexp(bring(x, axis)).reshape(with_ones(x.shape, axis))
 
 
 @inner_njit(error_model="numpy")
@@ -148,15 +166,17 @@ def _logsumexp(x):
 
 
 @inner_njit(error_model="numpy")
-def _logsoftmax(x):
+def _put_logsoftmax(y, x):
+    """Overwrites an array, like `_put_softmax`."""
     rows = as_rows(x)
-    y = np.empty_like(rows)
+    out = y.reshape(rows.shape) if x.shape[2] == 1 else np.empty_like(rows)
     for i in range(rows.shape[0]):
-        top, total = _row_exponentials(y[i], rows[i])
+        top, total = _row_exponentials(out[i], rows[i])
         shift = _log_of_sum(rows[i], top, total)
         for j in range(rows.shape[1]):
-            y[i, j] = rows[i, j] - shift
-    return from_rows(y, x.shape)
+            out[i, j] = rows[i, j] - shift
+    if x.shape[2] != 1:
+        overwrite(y, from_rows(out, x.shape))
 
 
 @inner_njit(error_model="numpy")
@@ -267,23 +287,30 @@ def _softmax_forward(config, y, x):
             y.tangent[:] = 0.0
 
 
-@irad.rules.augmented_primal(_logsoftmax)
-def _logsoftmax_augmented(config, x):
-    y = _logsoftmax(x.value)
-    return AugmentedReturn(y, np.zeros_like(y), y.copy())
+@irad.rules.augmented_primal(_put_logsoftmax)
+def _logsoftmax_augmented(config, y, x):
+    _put_logsoftmax(y.value, x.value)
+    return AugmentedReturn(None, None, y.value.copy() if config.overwritten[0] else y.value)
 
 
-@irad.rules.reverse(_logsoftmax)
-def _logsoftmax_reverse(config, cotangent, tape, x):
-    if is_active(x) and is_active(cotangent):
-        add_to(x.shadow, cotangent)
-        _add_scaled(x.shadow, _softmax(tape), -_sums(cotangent))
-    return (None,)
+@irad.rules.reverse(_put_logsoftmax)
+def _logsoftmax_reverse(config, cotangent, tape, y, x):
+    if is_active(y):
+        if is_active(x):
+            add_to(x.shadow, y.shadow)
+            _add_scaled(x.shadow, _softmax(tape), -_sums(y.shadow))
+        clear(y.shadow)
+    return None, None
 
 
-@irad.rules.forward(_logsoftmax)
-def _logsoftmax_forward(config, x):
-    return _logsoftmax(x.value), x.tangent - _sum_of_products(_softmax(x.value), x.tangent)
+@irad.rules.forward(_put_logsoftmax)
+def _logsoftmax_forward(config, y, x):
+    _put_logsoftmax(y.value, x.value)
+    if is_active(y):
+        if is_active(x):
+            overwrite(y.tangent, x.tangent - _sum_of_products(_softmax(x.value), x.tangent))
+        else:
+            clear(y.tangent)
 
 
 @irad.rules.augmented_primal(_logsumexp)

@@ -51,6 +51,8 @@ SECOND_NAMES = {
     "irad.ignore_derivatives": "irad.stop_gradient",
     "irad.rules.ignore_derivatives": "irad.stop_gradient",
     "irad.Constant": "irad.Const",
+    "irad.nn.gelu": "irad.nn.gelu_tanh",
+    "irad.nn.thresholdrelu": "irad.nn.trelu",
 }
 NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 
@@ -121,7 +123,10 @@ CLASSES = [
 ]
 MADE_BY_IRAD = {"irad.Inspection", "irad.interop.ipopt.Problem"}
 """Classes whose constructors users do not call; those of other results are in their attributes."""
-NEEDED = {"irad.nn.stft": "rocket_fft", "irad.nn.istft": "rocket_fft", "irad.Inspection.html": "jinja2"}
+NEEDED = {
+    **dict.fromkeys(("irad.nn.stft", "irad.nn.istft", "irad.nn.spectrogram"), "rocket_fft"),
+    "irad.Inspection.html": "jinja2",
+}
 """Examples that need an optional package."""
 
 

@@ -95,8 +95,53 @@ def test_all_activations_are_tested():
 
     found = {name for name in vars(module) if name in nn.__all__}
     around_one = {"bias_act", "glu"}  # tests/nn/test_pytorch.py
-    assert found == {*REFERENCES, "rrelu", *around_one}
-    assert len(found - around_one) == 25
+    second_names = {"gelu", "thresholdrelu"}
+    assert found == {*REFERENCES, "rrelu", *around_one, *second_names}
+    assert len(found - around_one - second_names) == 25
+
+
+_COMPLEX = {
+    "lisht": lambda z: z * np.tanh(z),
+    "logcosh": lambda z: np.log(np.cosh(z)),
+    "logsigmoid": lambda z: -np.log(1.0 + np.exp(-z)),
+    "mish": lambda z: z * np.tanh(np.log(1.0 + np.exp(z))),
+    "sigmoid": lambda z: 1.0 / (1.0 + np.exp(-z)),
+    "softplus": lambda z: np.log(1.0 + np.exp(z)),
+    "swish": lambda z: z / (1.0 + np.exp(-z)),
+    "tanh": np.tanh,
+    "tanhshrink": lambda z: z - np.tanh(z),
+}
+_Z = np.array([0.4 + 0.6j, -0.7 + 0.2j, 1.2 - 0.9j, -0.3 - 1.1j, 0.5, -0.5j, 3.0 + 1.0j, -3.0 - 0.5j])
+
+
+def _all_complex() -> Any:
+    lines = [f"    y[{i}] = nn.{name}(z)" for i, name in enumerate(_COMPLEX)]
+    scope: dict[str, Any] = {"nn": nn, "np": np}
+    body = [f"    y = np.empty(({len(_COMPLEX)}, z.size), z.dtype)", *lines, "    return y"]
+    exec("\n".join(["def f(z):", *body]), scope)
+    return njit(scope["f"])
+
+
+def test_complex_numbers():
+    """Values, pushforwards f'(z)·dz, pullbacks c·conj(f'(z)); in single precision, too; no exponential overflows."""
+    f, step = _all_complex(), 1e-6
+    slopes = np.array([(g(_Z + step) - g(_Z - step)) / (2.0 * step) for g in _COMPLEX.values()])
+    wanted = np.array([g(_Z) for g in _COMPLEX.values()])
+    np.testing.assert_allclose(f(_Z), wanted, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(f(np.complex64(_Z)), wanted, rtol=1e-5, atol=1e-6)
+    assert f(np.complex64(_Z)).dtype == np.complex64
+    random = np.random.default_rng(0)
+    c, dz = (random.standard_normal(shape) + 1j * random.standard_normal(shape) for shape in (wanted.shape, _Z.shape))
+    pulled = irad.vjp(f, _Z)[1](c)
+    pulled = pulled[0] if isinstance(pulled, tuple) else pulled
+    np.testing.assert_allclose(pulled, (c * slopes.conj()).sum(0), rtol=1e-8)
+    np.testing.assert_allclose(irad.jvp(f, (_Z,), (dz,))[1], slopes * dz, rtol=1e-7, atol=1e-9)
+    big = np.array([600 + 2j, -600 + 2j, 80 - 50j, -80 + 50j])
+    rows = f(big)
+    for i, name in enumerate(_COMPLEX):
+        assert np.isfinite(rows[i]).all(), name
+    assert nn.softplus(800 + 1j) == 800 + 1j
+    assert nn.sigmoid(0.4 + 0.6j) == pytest.approx(_COMPLEX["sigmoid"](0.4 + 0.6j))
 
 
 def test_random_slopes_are_those_of_the_value():

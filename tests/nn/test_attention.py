@@ -21,16 +21,18 @@ _BIAS = _RANDOM.standard_normal((1, 2, 70, 300))
 _PADDING = _RANDOM.random((2, 1, 1, 300)) > 0.3
 
 
-def _reference(
-    q: Any, k: Any, v: Any, bias: Any = 0.0, mask: Any = True, causal: bool = False, scale: Any = None
-) -> Any:
+def _weights(q: Any, k: Any, bias: Any = 0.0, mask: Any = True, causal: bool = False, scale: Any = None) -> Any:
     scores = q @ k.swapaxes(2, 3) * (1.0 / np.sqrt(q.shape[3]) if scale is None else scale) + bias
     seen = np.tril(np.ones(scores.shape[2:], bool)) if causal else True
     scores = np.where(np.logical_and(mask, seen), scores, -np.inf)
     top = scores.max(-1, keepdims=True)
     weights = np.exp(scores - np.where(top == -np.inf, 0.0, top))
     total = weights.sum(-1, keepdims=True)
-    return weights @ v / np.where(total == 0.0, 1.0, total)
+    return weights / np.where(total == 0.0, 1.0, total)
+
+
+def _reference(q: Any, k: Any, v: Any, *settings: Any, **named: Any) -> Any:
+    return _weights(q, k, *settings, **named) @ v
 
 
 def test_every_mode_and_order():
@@ -75,6 +77,70 @@ def test_queries_that_see_nothing_and_the_scale():
         assert np.abs(found).max() > 0.0
     above, below = (_reference(_Q, _K, _V, _BIAS, mask, False, 0.7 + step).sum() for step in (1e-5, -1e-5))
     np.testing.assert_allclose(by_scale, (above - below) / 2e-5, rtol=1e-6)
+
+
+_SEES_NOTHING = np.ones((2, 1, 6, 5), bool)
+_SEES_NOTHING[0, 0, 3] = False
+
+
+def test_weights():
+    """In both modes; those of a query that sees nothing are zero, as are their derivatives."""
+    q, k, bias = _Q[:, :, :6], _K[:, :, :5], _BIAS[:, :, :6, :5].copy()
+    bias[0, 1, 2] = -np.inf
+    settings = _SEES_NOTHING, True, 0.7
+    check(nn.dot_product_attention_scores, q, k, bias, *settings, active=(0, 1), reference=_weights, second=False)
+    found = nn.dot_product_attention_scores(q, k, bias, *settings)
+    assert (found[0, :, 3] == 0.0).all()
+    assert (found[:, 1, 2] == 0.0).all()
+
+
+@njit
+def _both_with_dropped_weights(q, k, v, fdrop, nheads):
+    """The result, and its weights, by the same draws."""
+    np.random.seed(4)
+    y = nn.dot_product_attention(q, k, v, None, None, True, 0.7, nheads, fdrop)
+    np.random.seed(4)
+    weights = nn.dot_product_attention_scores(q, k, None, None, True, 0.7, nheads, fdrop)
+    return y, weights
+
+
+@njit
+def _with_dropped_weights(q, k, v, fdrop, nheads):
+    return _both_with_dropped_weights(q, k, v, fdrop, nheads)[0]
+
+
+def _in_a_row(x: Any) -> Any:
+    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+def test_dropped_weights_of_heads_in_a_row():
+    q, k, v = _Q[:, :, :6], _K[:, :, :5], _V[:, :, :5]
+    y, weights = _both_with_dropped_weights(_in_a_row(q), _in_a_row(k), _in_a_row(v), 0.4, 2)
+    wanted = _weights(q, k, causal=True, scale=0.7)
+    kept = weights != 0.0
+    assert 0 < kept.sum() < (wanted != 0.0).sum()
+    np.testing.assert_allclose(weights, kept * wanted / 0.6, rtol=1e-12)
+    np.testing.assert_allclose(y, _in_a_row(weights @ v), rtol=1e-12)
+    arguments = *map(_in_a_row, (q, k, v)), 0.4, 2
+    check(_with_dropped_weights, *arguments, active=(0, 1, 2), second=False, forward=False)
+
+
+def test_heads_in_a_row():
+    q, k, v = _Q[:, :, :6], _K[:, :, :5], _V[:, :, :5]
+    y = nn.dot_product_attention(*map(_in_a_row, (q, k, v)), nheads=2)
+    np.testing.assert_allclose(y, _in_a_row(_reference(q, k, v)), rtol=1e-12)
+    with pytest.raises(ValueError, match="6 numbers for each token, in 4 heads"):
+        nn.dot_product_attention(*map(_in_a_row, (q, k, v)), nheads=4)
+    with pytest.raises(ValueError, match="nheads is 3 for arrays with an axis of 2 heads"):
+        nn.dot_product_attention(q, k, v, nheads=3)
+    with pytest.raises(irad.SignatureError, match="an array with 2 axes"):
+        nn.dot_product_attention(q[0, 0], k[0, 0], v[0, 0])
+
+
+def test_the_causal_mask():
+    mask = nn.make_causal_mask(_Q)
+    np.testing.assert_array_equal(mask, np.tril(np.ones((70, 70), bool))[None, None])
+    np.testing.assert_array_equal(nn.make_causal_mask(_Q[0, :, :3], 1), mask[:, :, :3, :3])
 
 
 def test_large_scores_do_not_overflow():

@@ -20,7 +20,7 @@ def _reference(x: Any, w: Any, stride: Any, pad: Any, dilation: Any, groups: int
     filters = w if flipped else w[(..., *([slice(None, None, -1)] * axes))]
     padded = np.pad(x, [(0, 0), (0, 0), *((pad[2 * d], pad[2 * d + 1]) for d in range(axes))])
     spans = [(padded.shape[2 + d] - (w.shape[2 + d] - 1) * dilation[d] - 1) // stride[d] + 1 for d in range(axes)]
-    y = np.zeros((x.shape[0], w.shape[0], *spans))
+    y = np.zeros((x.shape[0], w.shape[0], *spans), np.result_type(x, w))
     for k, c in itertools.product(range(w.shape[0]), range(w.shape[1])):
         channel = k // (w.shape[0] // groups) * w.shape[1] + c
         for tap in itertools.product(*map(range, w.shape[2:])):
@@ -96,6 +96,49 @@ def test_single_precision():
     for single, double in zip(found, wanted, strict=True):
         assert single.dtype == np.float32
         np.testing.assert_allclose(single, double, rtol=2e-4, atol=2e-5)
+
+
+def _complex(random: Any, *shape: int) -> Any:
+    return random.standard_normal(shape) + 1j * random.standard_normal(shape)
+
+
+def _inner(a: Any, b: Any) -> float:
+    """The product of complex arrays as arrays of pairs: what irad's cotangents are for."""
+    return float((a.conj() * b).sum().real)
+
+
+@njit
+def _complex_loss(x, w, weights, stride, pad, dilation, groups, flipped):
+    y, total = nn.conv(x, w, stride, pad, dilation, groups, flipped).ravel(), 0.0
+    for i in range(y.size):
+        total += weights[i] * (y[i].real ** 2 + 3.0 * y[i].imag) + y[i].real * y[i].imag
+    return total
+
+
+def test_complex_numbers():
+    """Values against a loop; the adjoints; both modes; single precision."""
+    x_shape, w_shape, settings = CASES["two axes"]
+    random = np.random.default_rng(6)
+    x, w = _complex(random, *x_shape), _complex(random, *w_shape)
+    y = nn.conv(x, w, *settings)
+    np.testing.assert_allclose(y, _reference(x, w, *settings), rtol=1e-12, atol=1e-13)
+    c = _complex(random, *y.shape)
+    assert _inner(x, nn.conv_data(c, w, x.shape, *settings)) == pytest.approx(_inner(y, c), rel=1e-12)
+    assert _inner(w, nn.conv_filter(x, c, w.shape, *settings)) == pytest.approx(_inner(y, c), rel=1e-12)
+    weights = random.standard_normal(y.size)
+    dx, dw, step = _complex(random, *x_shape), _complex(random, *w_shape), 1e-5
+    gradient = irad.grad(_complex_loss, argnums=(0, 1))
+    found = gradient(x, w, weights, *settings)
+    slope = _inner(found[0], dx) + _inner(found[1], dw)
+    losses = [_complex_loss(x + s * dx, w + s * dw, weights, *settings) for s in (step, -step)]
+    assert slope == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-6)
+    none = (None,) * 6
+    assert irad.jvp(_complex_loss, (x, w, weights, *settings), (dx, dw, *none))[1] == pytest.approx(slope, rel=1e-11)
+    single = nn.conv(np.complex64(x), np.float32(w.real), *settings)
+    assert single.dtype == np.complex64
+    np.testing.assert_allclose(single, _reference(x, w.real, *settings), rtol=2e-5, atol=2e-5)
+    with pytest.raises(ValueError, match="y has 2 samples, 3 channels; it must have 2, 4"):
+        nn.conv_data(c[:, :3], w, x.shape, *settings)
 
 
 def test_plain_settings():

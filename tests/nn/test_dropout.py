@@ -88,3 +88,27 @@ def test_channels_are_dropped_as_a_whole():
     y: Any = nn.dropout(np.ones((30, 4, 3, 2)), 0.5, per_channel=True)
     channels = y.reshape(120, 6)
     assert set(channels.sum(1)) == {0.0, 12.0}
+
+
+@njit
+def _loss_along(x, p, axis):
+    np.random.seed(2)
+    y = nn.dropout(x, p, True, False, axis)
+    return (y * y * y).sum()
+
+
+def test_draws_along_several_axes():
+    """Elements that differ along the other axes only have one draw, in the derivative too."""
+    x = np.random.default_rng(1).standard_normal((4, 5, 6))
+    for axis, shared in (((0, 2), (1,)), ((2, 0), (1,)), ((0, 1), (2,)), ((1, 2), (0,))):
+        value, gradient = irad.value_and_grad(_loss_along)(x, 0.5, axis)
+        kept = gradient != 0.0
+        assert 0 < kept.sum() < x.size
+        np.testing.assert_array_equal(kept, kept.all(shared, keepdims=True) & np.ones(x.shape, bool))
+        assert len({tuple(each) for each in np.moveaxis(kept, shared, (0,))[0]}) > 1
+        assert value == pytest.approx(((2.0 * x * kept) ** 3).sum())
+        np.testing.assert_allclose(gradient, 24.0 * x**2 * kept, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"per_channel is short for axis=\(0, 1\)"):
+        nn.dropout(x, 0.5, True, True, (0, 2))
+    with pytest.raises(IndexError, match="axis 3 of an array with 3 axes"):
+        _loss_along(x, 0.5, (0, 3))

@@ -52,8 +52,8 @@ def test_values(name: str):
 
 
 @njit
-def _both(x, k, stride, pad):
-    most, means = nn.maxpool(x, k, stride, pad), nn.meanpool(x, k, stride, pad)
+def _both(x, k, stride, pad, with_padding):
+    most, means = nn.maxpool(x, k, stride, pad), nn.meanpool(x, k, stride, pad, with_padding)
     sums, parts = most.reshape(most.size), means.reshape(means.size)
     for i in range(sums.size):
         sums[i] += 3 * parts[i]
@@ -63,8 +63,41 @@ def _both(x, k, stride, pad):
 def test_every_mode_and_precision():
     shape, (k, stride, pad) = CASES["two axes"]
     x = np.random.default_rng(1).standard_normal(shape)
-    check(_both, x, k, stride, pad)
-    check_single(_both, x, k, stride, pad)
+    for with_padding in (True, False):
+        check(_both, x, k, stride, pad, with_padding)
+        check_single(_both, x, k, stride, pad, with_padding)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_means_without_padding(name: str):
+    shape, (k, stride, pad) = CASES[name]
+    x = np.random.default_rng(0).standard_normal(shape)
+    wanted = _reference(x, k, stride, pad, np.nan, np.nanmean)
+    np.testing.assert_allclose(nn.meanpool(x, k, stride, pad, False), wanted, rtol=1e-13)
+    with pytest.raises(ValueError, match="lies wholly in the padding"):
+        nn.meanpool(x, k, stride, (k[0], *pad[1:]), False)
+
+
+@njit
+def _mean_of_pairs(x, k, stride, pad):
+    y = nn.meanpool(x[0] + 1j * x[1], k, stride, pad, False).ravel()
+    out = np.empty((2, y.size))
+    for i in range(y.size):
+        out[0, i], out[1, i] = y[i].real, y[i].imag
+    return out
+
+
+def test_means_of_complex_numbers():
+    shape, settings = CASES["two axes"]
+    x = np.random.default_rng(3).standard_normal((2, *shape))
+    check(
+        *(_mean_of_pairs, x, *settings),
+        reference=lambda x, *rest: np.array([nn.meanpool(each, *rest, False).ravel() for each in x]),
+        second=False,
+    )
+    assert nn.meanpool(np.complex64(x[0]), *settings).dtype == np.complex64
+    with pytest.raises(irad.SignatureError, match="maxpool: an array of complex128"):
+        nn.maxpool(x[0] + 0j, *settings)
 
 
 def test_norms_in_first_order():

@@ -53,6 +53,7 @@ def compare(f: Any, theirs: Any, arguments: tuple[Any, ...], active: tuple[int, 
 
 _IDX = np.array([2, 0, 2, 2, 4])
 _ROWS = _draw(5, 2), _draw(5, 2), _IDX
+_PAIRS = np.array([[2, 0, 2], [2, 1, 2]]), np.array([[3, 0, 3], [3, 1, 0]])
 _MASK = _RANDOM.random((2, 1, 5, 7)) > 0.3
 _NORMAL = _draw(3, 4, 5), _draw(4), _draw(4)
 
@@ -60,6 +61,14 @@ _NORMAL = _draw(3, 4, 5), _draw(4), _draw(4)
 def _attention(q: Any, k: Any, v: Any, bias: Any, mask: Any, causal: bool, scale: float) -> Any:
     seen = mask & torch.tril(torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)) if causal else mask
     return F.scaled_dot_product_attention(q, k, v, bias.masked_fill(~seen, -torch.inf), scale=scale)
+
+
+def _heads(x: Any) -> Any:
+    return x.reshape(*x.shape[:2], 2, -1).transpose(1, 2)
+
+
+def _one_by_one(x: Any) -> Any:
+    return x.transpose(1, 2).flatten(2)
 
 
 def _scatter(reduce: str) -> Any:
@@ -82,6 +91,7 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
     "softmax of strided memory": (nn.softmax, torch.softmax, (_strided(3, 4, 5), 2), (0,)),
     "logsoftmax": (nn.logsoftmax, torch.log_softmax, (_draw(3, 4, 5), 1), (0,)),
     "logsumexp": (nn.logsumexp, lambda x, axis: torch.logsumexp(x, axis, True), (_draw(3, 4, 5), 1), (0,)),
+    "logsumexp of two axes": (nn.logsumexp, lambda x, axis: x.logsumexp(axis, True), (_draw(3, 4, 5), (2, 0)), (0,)),
     "batched_mul": (nn.batched_mul, torch.matmul, (_draw(3, 2, 4), _draw(1, 4, 5)), (0, 1)),
     "conv, columns": (
         nn.conv,
@@ -115,8 +125,21 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
     ),
     "maxpool": (nn.maxpool, F.max_pool2d, (_draw(2, 3, 6, 5), 3, 2, 1), (0,)),
     "meanpool": (nn.meanpool, F.avg_pool2d, (_draw(2, 3, 6, 5), 3, 2, 1), (0,)),
+    "meanpool without padding": (
+        nn.meanpool,
+        lambda x, k, s, p, counts: F.avg_pool2d(x, k, s, p, count_include_pad=counts),
+        (_draw(2, 3, 6, 5), 3, 2, 1, False),
+        (0,),
+    ),
     "lpnormpool": (nn.lpnormpool, F.lp_pool1d, (np.abs(_draw(2, 3, 8)), 3.0, 2, 2), (0,)),
     "gather": (nn.gather, lambda src, idx: src[idx], (_draw(5, 3), _IDX), (0,)),
+    "gather by two axes": (nn.gather, lambda src, idx: src[idx], (_draw(3, 4, 2), _PAIRS), (0,)),
+    "scatter by two axes": (
+        nn.scatter,
+        lambda op, dst, src, idx: dst.index_put(tuple(map(torch.from_numpy, idx)), src, accumulate=True),
+        ("+", _draw(3, 4, 2), _draw(2, 3, 2), _PAIRS),
+        (1, 2),
+    ),
     "scatter +": (nn.scatter, _scatter(""), ("+", *_ROWS), (1, 2)),
     "scatter *": (nn.scatter, _scatter("prod"), ("*", *_ROWS), (1, 2)),
     "scatter max": (nn.scatter, _scatter("amax"), ("max", *_ROWS), (1, 2)),
@@ -140,6 +163,13 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
         (_draw(2, 3, 5, 4), _draw(2, 3, 7, 4), _draw(2, 3, 7, 6), _draw(1, 3, 5, 7), _MASK, False, 0.7),
         (0, 1, 2, 3),
     ),
+    "dot_product_attention, heads in a row": (
+        nn.dot_product_attention,
+        lambda q, k, v, *_: _one_by_one(F.scaled_dot_product_attention(*(_heads(each) for each in (q, k, v)))),
+        (_draw(2, 5, 6), _draw(2, 7, 6), _draw(2, 7, 4), None, None, False, None, 2),
+        (0, 1, 2),
+    ),
+    "batched_vec": (nn.batched_vec, lambda a, b: (a @ b[..., None])[..., 0], (_draw(3, 2, 4), _draw(3, 4)), (0, 1)),
 }
 
 

@@ -27,7 +27,8 @@ def _all_three(x, axis):
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             for k in range(x.shape[2]):
-                y[i, j, k] += x.dtype.type(0.3) * logarithms[i, j, k] * of_sums[i, 0, k]
+                of_sum = of_sums[i % of_sums.shape[0], j % of_sums.shape[1], k % of_sums.shape[2]]
+                y[i, j, k] += x.dtype.type(0.3) * logarithms[i, j, k] * of_sum
     return y
 
 
@@ -38,13 +39,41 @@ def test_jacobian():
     np.testing.assert_allclose(irad.jacobian(lambda x: nn.softmax(x))(x), np.diag(y) - np.outer(y, y), rtol=1e-12)
 
 
-def test_in_every_mode_order_and_precision():
-    def reference(x: Any, axis: int) -> Any:
-        return special.softmax(x, axis) + 0.3 * special.log_softmax(x, axis) * special.logsumexp(x, axis, keepdims=True)
+def _all_three_by_scipy(x: Any, axis: Any) -> Any:
+    return special.softmax(x, axis) + 0.3 * special.log_softmax(x, axis) * special.logsumexp(x, axis, keepdims=True)
 
+
+def test_in_every_mode_order_and_precision():
     x = 3.0 * np.random.default_rng(0).standard_normal((2, 5, 3))
-    check(_all_three, x, 1, reference=reference)
+    check(_all_three, x, 1, reference=_all_three_by_scipy)
     check_single(_all_three, np.random.default_rng(2).standard_normal((3, 37, 1)), 1)
+
+
+def test_several_axes():
+    """Neighbours, which are one axis, and others, in any order; a tuple of each length is one program."""
+    x = 3.0 * np.random.default_rng(0).standard_normal((2, 5, 3))
+    check(_all_three, x, (0, 2), reference=_all_three_by_scipy)
+    for axis in ((2, 0), (1, 2), (0, 1), (-2, -1), (-1, 0)):
+        np.testing.assert_allclose(_all_three(x, axis), _all_three_by_scipy(x, axis), rtol=1e-12, atol=1e-13)
+    check_single(_all_three, x, (0, 2))
+    for empty in (np.empty((0, 3, 2)), np.empty((2, 0, 3)), np.empty((3, 2, 0))):
+        assert _all_three(empty, (0, 2)).shape == empty.shape
+    with pytest.raises(IndexError, match="axis 3 of an array with 3 axes"):
+        _all_three(x, (0, 3))
+    with pytest.raises(ValueError, match="axis -1 is given twice"):
+        _all_three(x, (2, -1))
+
+
+@njit
+def _of_literal_axes(x):
+    return nn.logsumexp(x, (0, 1, 2))[0, 0, 0], nn.logsumexp(x, None)[0, 0, 0], nn.logsumexp(x, ()).ravel()
+
+
+def test_all_axes_and_none():
+    x = np.random.default_rng(0).standard_normal((2, 5, 3))
+    by_tuple, by_none, of_each = _of_literal_axes(x)
+    assert by_tuple == by_none == pytest.approx(special.logsumexp(x), rel=1e-14)
+    np.testing.assert_array_equal(of_each, x.ravel())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

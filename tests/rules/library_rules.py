@@ -74,13 +74,20 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.indexing._add_at": (at(values(2, 2), values(3, 2), ROWS, irad.Const(-2.0)),),
     "irad.nn.indexing._fold": tuple(at(op, values(2, 2) + 2.0, values(3, 2) + 2.1, ROWS) for op in (3, 4, 5)),
     "irad.nn.normalisation._normalise": (at(values(2, 1, 3), values(3) + 2.0, values(3), 0.1),),
-    "irad.nn.pooling._maxima": (at(values(1, 1, 1, 1, 4), WINDOWS),),
-    # sums are new memory, never what is added
-    "irad.nn.pooling._add_means": (at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, WINDOWS, aliasing=False),),
-    "irad.nn.pooling._add_spread": (at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, WINDOWS, aliasing=False),),
-    "irad.nn.products._mul": (at(X, X.transpose(0, 2, 1).copy() + 1.0, False, False),),
+    # results and sums never are memory that is read
+    "irad.nn.pooling._put_maxima": (at(values(1, 1, 1, 1, 4) + 1.0, values(1, 1, 1, 1, 4), WINDOWS, aliasing=False),),
+    "irad.nn.pooling._add_means": tuple(
+        at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, (*WINDOWS, counts_all), aliasing=False)
+        for counts_all in (True, False)
+    ),
+    "irad.nn.pooling._add_spread": (
+        at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, (*WINDOWS, True), aliasing=False),
+    ),
+    "irad.nn.products._put_mul": (
+        at(values(1, 3, 3), X, X.transpose(0, 2, 1).copy() + 1.0, False, False, aliasing=False),
+    ),
     # with probability zero: a function of chance has no differences, test_dropout.py compares with the mask
-    "irad.nn.random_masks._dropped": (at(values(3, 2), irad.Const(0.0)),),
+    "irad.nn.random_masks._put_dropped": (at(values(3, 2), values(3, 2) + 1.0, irad.Const(0.0), aliasing=False),),
     "irad.nn.resampling.folding._add_windows": (at(values(1, 2, 4), values(1, 1, 1, 1, 4), FOLDED),),
     "irad.nn.resampling.folding._add_images": (at(values(1, 1, 1, 1, 4), values(1, 2, 4), FOLDED),),
     "irad.nn.resampling.grids.add_samples": (
@@ -92,9 +99,8 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.sequences.ctc._losses": (
         at(0.1 * values(1, 3, 3) - 1.1, np.array([[0, 1]]), np.array([3]), np.array([2]), 2),
     ),
-    "irad.nn.softmaxes._logsoftmax": (at(X),),
     "irad.nn.softmaxes._logsumexp": (at(X),),
-    # what it writes to is new memory, never what it reads
+    "irad.nn.softmaxes._put_logsoftmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
     "irad.nn.softmaxes._put_softmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
     "irad.sparse_linalg.solve._csc_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
     "irad.sparse_linalg.solve._csr_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
@@ -112,7 +118,11 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.interpolate.grids.refuse_order",
         "irad.nn.attention._raise_tops",
         "irad.nn.indexing._check_rows",
+        "irad.nn.indexing._in_a_row",
+        "irad.nn.indexing._joined",
         "irad.nn.indexing._operation_of",
+        "irad.nn.outputs._check_apart",
+        "irad.nn.outputs.is_same_memory",
         "irad.nn.resampling.grids._beyond",
         "irad.nn.resampling.grids._choice",
         "irad.nn.sequences.ctc._check",

@@ -10,9 +10,11 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 
 from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_jitable
-from irad.frontend.operands import floats
+from irad.frontend.operands import floats_or_complex
+from irad.nn.complex_parts import filters, filters_like, images, images_like, parts
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.kernels import add_conv, add_data, add_filter
+from irad.nn.outputs import require_apart, zeros
 from irad.nn.shapes import Array
 
 Setting: TypeAlias = int | tuple[int, ...]
@@ -51,13 +53,14 @@ def _check_channels(channels, w_shape, groups):
 
 
 @inner_jitable
-def _check_output(found, samples, filters, sizes):
+def _check_output(shape, samples, filters, sizes):
     """Refuses a cotangent without the shape of the convolution's result."""
-    if found[0] != samples or found[1] != filters:
-        _refuse_samples(found[0], found[1], samples, filters)
+    if shape[0] != samples or shape[1] != filters:
+        _refuse_samples(shape[0], shape[1], samples, filters)
+    found = three(shape)
     for d in range(3):
-        if found[2 + d] != sizes[d]:
-            _refuse_size(found[2 + d], sizes[d])
+        if found[d] != sizes[d]:
+            _refuse_size(found[d], sizes[d])
 
 
 @inner_jitable
@@ -91,11 +94,12 @@ def conv(
     dilation: Setting = 1,
     groups: int = 1,
     flipped: bool = False,
+    out: Array | None = None,
 ) -> Array:
     """Convolution of images with filters.
 
     Args:
-        x: images of shape (batch, channels, …) with one, two or three axes of space.
+        x: images of shape (batch, channels, …) with one, two or three axes of space; images and filters may be complex.
         w: filters of shape (filters, channels / groups, …).
         stride: distance between outputs in elements: an integer, or one for each axis of space.
         pad: zeros around the images: an integer, one for each axis, or two for each axis, before and after it.
@@ -103,9 +107,11 @@ def conv(
         groups: number of groups of channels; each filter sees one group.
         flipped: whether filters are applied as they are stored (cross-correlation, as in PyTorch). Otherwise they are
             flipped along the axes of space, as the definition of a convolution says.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of shape (batch, filters, …).
+        ``out``, or a new array, of shape (batch, filters, …).
 
     Raises:
         ValueError: the shapes do not fit each other, or a size is not positive.
@@ -119,14 +125,17 @@ def conv(
         >>> irad.nn.conv(x, w, stride=2, pad=(1, 0), flipped=True)
         array([[[-1., -1.]]])
     """
-    x, w = floats("conv", x, w)
-    _check_channels(x.shape[1], w.shape, groups)
-    axes = w.shape[2:]
+    given, w = floats_or_complex("conv", x, w)
+    _check_channels(given.shape[1], w.shape, groups)
+    count, axes = w.shape[0], w.shape[2:]
+    x, w = images(given, groups), filters(w, groups)
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
     sizes = sizes_of_output(three(x.shape), three(w.shape), settings[0], settings[1], settings[2])
-    y = np.zeros((x.shape[0], w.shape[0], sizes[0], sizes[1], sizes[2]), x.dtype)
-    add_conv(y, with_three(x), with_three(w), settings, np.empty(0, y.dtype))
-    return y.reshape(shape_like(x.shape, x.shape[0], w.shape[0], sizes))
+    require_apart(out, x)
+    require_apart(out, w)
+    y = zeros("conv", out, shape_like(x.shape, x.shape[0], w.shape[0], sizes), x)
+    add_conv(with_three(y), with_three(x), with_three(w), settings, np.empty(0, y.dtype))
+    return images_like(y, shape_like(x.shape, x.shape[0], count, sizes), groups, given)
 
 
 @njit
@@ -139,8 +148,11 @@ def conv_data(
     dilation: Setting = 1,
     groups: int = 1,
     flipped: bool = False,
+    out: Array | None = None,
 ) -> Array:
     """The adjoint of `irad.nn.conv` with respect to its images, also known as transposed convolution.
+
+    The adjoint of a complex convolution multiplies by the conjugates of the filters.
 
     Args:
         y: the result of a convolution, or a cotangent of it.
@@ -151,9 +163,11 @@ def conv_data(
         dilation: dilation of the convolution.
         groups: groups of the convolution.
         flipped: whether the convolution applies filters as they are stored.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of that shape.
+        ``out``, or a new array, of that shape.
 
     Raises:
         ValueError: ``y`` does not have the shape that the convolution gives.
@@ -164,16 +178,19 @@ def conv_data(
         >>> irad.nn.conv_data(np.array([[[1.0, 10.0]]]), np.array([[[2.0, 3.0]]]), (1, 1, 4), stride=2, flipped=True)
         array([[[ 2.,  3., 20., 30.]]])
     """
-    y, w = floats("conv_data", y, w)
+    given, w = floats_or_complex("conv_data", y, w)
     _check_channels(shape[1], w.shape, groups)
-    axes = w.shape[2:]
+    count, axes = w.shape[0], w.shape[2:]
+    y, w = images(given, groups), filters(w, groups)
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
-    sizes, each = three(shape), with_three(y)
+    sizes = three(shape)
     found = sizes_of_output(sizes, three(w.shape), settings[0], settings[1], settings[2])
-    _check_output(each.shape, shape[0], w.shape[0], found)
-    x = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), y.dtype)
-    add_data(x, each, with_three(w), settings, np.empty(0, y.dtype))
-    return x.reshape(shape)
+    _check_output(given.shape, shape[0], count, found)
+    require_apart(out, y)
+    require_apart(out, w)
+    x = zeros("conv_data", out, shape_like(y.shape, shape[0], shape[1] * parts(given), sizes), y)
+    add_data(with_three(x), with_three(y), with_three(w), settings, np.empty(0, y.dtype))
+    return images_like(x, shape, groups, given)
 
 
 @njit
@@ -186,8 +203,11 @@ def conv_filter(
     dilation: Setting = 1,
     groups: int = 1,
     flipped: bool = False,
+    out: Array | None = None,
 ) -> Array:
     """The adjoint of `irad.nn.conv` with respect to its filters.
+
+    The adjoint of a complex convolution multiplies by the conjugates of the images.
 
     Args:
         x: images of the convolution.
@@ -198,9 +218,11 @@ def conv_filter(
         dilation: dilation of the convolution.
         groups: groups of the convolution.
         flipped: whether the convolution applies filters as they are stored.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of that shape.
+        ``out``, or a new array, of that shape.
 
     Raises:
         ValueError: ``y`` does not have the shape that the convolution gives.
@@ -212,21 +234,29 @@ def conv_filter(
         >>> irad.nn.conv_filter(x, y, (1, 1, 2), flipped=True)
         array([[[21., 32.]]])
     """
-    x, y = floats("conv_filter", x, y)
+    x, given = floats_or_complex("conv_filter", x, y)
     _check_channels(x.shape[1], shape, groups)
-    axes = shape[2:]
+    x, y, axes = images(x, groups), images(given, groups), shape[2:]
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
-    sizes, each = three(shape), with_three(y)
+    sizes = three(shape)
     found = sizes_of_output(three(x.shape), sizes, settings[0], settings[1], settings[2])
-    _check_output(each.shape, x.shape[0], shape[0], found)
-    w = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
-    add_filter(w, with_three(x), each, settings, np.empty(0, y.dtype))
-    return w.reshape(shape)
+    _check_output(given.shape, x.shape[0], shape[0], found)
+    require_apart(out, x)
+    require_apart(out, y)
+    w = zeros("conv_filter", out, shape_like(x.shape, shape[0] * parts(given), shape[1] * parts(given), sizes), x)
+    add_filter(with_three(w), with_three(x), with_three(y), settings, np.empty(0, y.dtype))
+    return filters_like(w, shape, groups, given)
 
 
 @njit
 def depthwiseconv(
-    x: Array, w: Array, stride: Setting = 1, pad: Setting = 0, dilation: Setting = 1, flipped: bool = False
+    x: Array,
+    w: Array,
+    stride: Setting = 1,
+    pad: Setting = 0,
+    dilation: Setting = 1,
+    flipped: bool = False,
+    out: Array | None = None,
 ) -> Array:
     """Convolution of each channel with filters of its own.
 
@@ -237,9 +267,11 @@ def depthwiseconv(
         pad: zeros around the images, as in `irad.nn.conv`.
         dilation: distance between the elements of a filter, as in `irad.nn.conv`.
         flipped: whether filters are applied as they are stored, as in `irad.nn.conv`.
+        out: where the result is written to, a contiguous array of its shape and type that shares no memory with the
+            arguments; by default a new array.
 
     Returns:
-        A new array of shape (batch, channels * multiplier, …).
+        ``out``, or a new array, of shape (batch, channels * multiplier, …).
 
     Raises:
         ValueError: the shapes do not fit each other, or a size is not positive.
@@ -250,5 +282,5 @@ def depthwiseconv(
         >>> irad.nn.depthwiseconv(np.ones((1, 2, 3)), np.array([[[1.0, 1.0]], [[2.0, 2.0]]])).tolist()
         [[[2.0, 2.0], [4.0, 4.0]]]
     """
-    x, w = floats("depthwiseconv", x, w)
-    return conv(x, w, stride, pad, dilation, x.shape[1], flipped)
+    x, w = floats_or_complex("depthwiseconv", x, w)
+    return conv(x, w, stride, pad, dilation, x.shape[1], flipped, out)

@@ -56,7 +56,7 @@ def stft(
                [0., 0.],
                [0., 0.]])
     """
-    _require_transforms("stft")
+    require_transforms("stft")
     x, window = floats("stft", x, window)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
@@ -105,7 +105,7 @@ def istft(
         >>> irad.nn.istft(y, 4)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
-    _require_transforms("istft")
+    require_transforms("istft")
     y = inexact("istft", y)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
@@ -161,6 +161,25 @@ def _compiled_of_length(window, n_fft, dtype):
     return extend
 
 
+def norm_of_window(window, n_fft):
+    """The square root of the sum of the squares of a window."""
+    raise NotImplementedError("for compiled code")
+
+
+@inner_overload(norm_of_window)
+def _compiled_norm_of_window(window, n_fft):
+    if isinstance(window, types.NoneType):
+        return lambda window, n_fft: math.sqrt(n_fft)
+
+    def norm(window, n_fft):
+        squares = 0.0
+        for k in range(window.size):
+            squares += window[k] * window[k]
+        return math.sqrt(squares)
+
+    return norm
+
+
 @inner_njit
 def _weighted(frames, window, scale):
     """Frames (signals, n_fft, parts), each multiplied by the window and by a number."""
@@ -203,13 +222,13 @@ def _compiled_irfft(x, n):
     return lambda x, n: np.fft.irfft(x, n, 1)
 
 
-def _require_transforms(name):
+def require_transforms(name):
     """Refuses a function, called first in it: Numba reports the first error of a function, and others follow."""
     raise NotImplementedError("for compiled code")
 
 
-@inner_overload(_require_transforms, prefer_literal=True)
-def _compiled_require_transforms(name):
+@inner_overload(require_transforms, prefer_literal=True)
+def _compiled_require(name):
     if not isinstance(name, types.StringLiteral):
         return None
     try:  # not at the head of the file: rocket-fft is optional
