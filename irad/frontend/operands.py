@@ -59,6 +59,11 @@ def require_axes(name: str, count: int, *arrays: Any) -> Any:
     raise NotImplementedError("for compiled code")
 
 
+def require_vectors(name: str, *arrays: Any) -> Any:
+    """Refuses arrays by name that are neither vectors nor matrices of them; other values are left for others."""
+    raise NotImplementedError("for compiled code")
+
+
 def whole(name: str, number: Any) -> Any:
     """A number that counts something as an int."""
     raise NotImplementedError("for compiled code")
@@ -192,18 +197,30 @@ def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
     return lambda name, kinds, *arrays: None
 
 
+def _other_axes(name: str, found: int, wanted: str) -> SignatureError:
+    return SignatureError(
+        f"{name}: an array with {found} axes where one with {wanted} is needed",
+        "reshape it: x.reshape(…), x[:, np.newaxis]",
+        f"{name} reads it along {wanted}",
+        HERE,
+    )
+
+
 @inner_overload(require_axes, prefer_literal=True)
 def _compiled_require_axes(name, count, *arrays):  # type: ignore[no-untyped-def]
     for each in arrays:
         if isinstance(each, types.Array) and each.ndim != count.literal_value:
             wanted = f"{count.literal_value} " + ("axis" if count.literal_value == 1 else "axes")
-            raise SignatureError(
-                f"{name.literal_value}: an array with {each.ndim} axes where one with {wanted} is needed",
-                "reshape it: x.reshape(…), x[:, np.newaxis]",
-                f"{name.literal_value} reads it along {wanted}",
-                HERE,
-            )
+            raise _other_axes(name.literal_value, each.ndim, wanted)
     return lambda name, count, *arrays: None
+
+
+@inner_overload(require_vectors, prefer_literal=True)
+def _compiled_require_vectors(name, *arrays):  # type: ignore[no-untyped-def]
+    for each in arrays:
+        if isinstance(each, types.Array) and each.ndim not in (1, 2):
+            raise _other_axes(name.literal_value, each.ndim, "1 axis or 2 axes")
+    return lambda name, *arrays: None
 
 
 @inner_overload(whole, prefer_literal=True)

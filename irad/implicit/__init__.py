@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from irad.implicit.equations import solves
 from irad.implicit.fixed_points import fixed_point
-from irad.implicit.linear import bicgstab, cg, gmres
+from irad.implicit.linear import bicgstab, cg, gmres, minres
 from irad.implicit.minima import argmin, least_squares
 from irad.implicit.newton import brentq, newton
+from irad.implicit.pseudoinverse import lsqr
 
-__all__ = ["argmin", "bicgstab", "brentq", "cg", "fixed_point", "gmres", "least_squares", "newton", "solves"]
+__all__ = [
+    "argmin",
+    "bicgstab",
+    "brentq",
+    "cg",
+    "fixed_point",
+    "gmres",
+    "least_squares",
+    "lsqr",
+    "minres",
+    "newton",
+    "solves",
+]

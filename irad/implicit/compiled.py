@@ -10,7 +10,7 @@ from irad.api.custom.higher_order import passed_along
 from irad.api.nopython import function_behind, literal
 from irad.frontend.generated import function_from
 from irad.frontend.inner import inner_overload
-from irad.implicit.unknowns import MADE, made_in_compiled_code
+from irad.implicit.unknowns import MADE, is_none, made_in_compiled_code
 
 _FILE: Final = "irad.implicit"
 
@@ -21,15 +21,18 @@ def offer(
     call: str,
     *,
     literals: tuple[str, ...] = (),
+    functions: tuple[str, ...] = (),
     **scope: Any,
 ) -> None:
     """Lets compiled code call a function of this folder.
 
     Args:
         function: the Python function; its first argument is a function.
-        make: from the dispatcher of that, and the values of ``literals``, what is called.
+        make: from the dispatcher of that, the values of ``literals`` and the dispatchers of ``functions``, what is
+            called.
         call: its arguments, as an expression of the parameters.
         literals: the parameters that have to be literals.
+        functions: the parameters that are functions or None.
         scope: other objects that the expression refers to.
     """
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
@@ -42,7 +45,9 @@ def offer(
         kinds = dict(zip(names, given, strict=True))
         if isinstance(given[1], MADE):
             raise made_in_compiled_code(f"{name} is given")
-        chosen = make(function_behind(given[0]), *(literal(kinds[each], each) for each in literals))
+        constants = [literal(kinds[each], each) for each in literals]
+        others = [None if is_none(kinds[each]) else function_behind(kinds[each]) for each in functions]
+        chosen = make(function_behind(given[0]), *constants, *others)
         source = f"def {name}({head}):\n    return solve({call})\n"
         return function_from(name, source, _FILE, {"solve": chosen, "passed_along": passed_along, **scope, **defaults})
 

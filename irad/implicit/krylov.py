@@ -1,7 +1,8 @@
-"""Linear systems with a function for the product, by Krylov methods: the rule of `cg`, `gmres` and `bicgstab`.
+"""Linear systems with a function for the product, by Krylov methods: the rule of `cg`, `minres`, `gmres`, `bicgstab`.
 
 The solution of A(x, p) = b has the derivative of that equation. Its linear systems have the same form: with A again,
-and with the transpose of A, whose product is the gradient of wᵀA(v, p) by v. So second derivatives are right, too.
+and with the transpose of A, whose product is the gradient of wᵀA(v, p) with respect to v. So second derivatives are
+right, too. A preconditioner M changes the steps, not the solution, so it has no derivative; Mᵀ is found like Aᵀ.
 """
 
 from __future__ import annotations
@@ -17,41 +18,90 @@ from irad.api.grad import grad
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.theorem import implicit
 
-# Krylov methods: conjugate gradients, GMRES with restarts, stabilised bi-conjugate gradients.
+# Krylov methods: conjugate gradients, MINRES, GMRES with restarts, stabilised bi-conjugate gradients.
 #
-# Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
+# Each is made for a compiled operator and a preconditioner or None, as ``(settings, b, args) -> x``; the settings are
+# those of `krylov_of`.
 
 _ROUNDING: Final = 1e-14
 """The largest remainder, relative to the minuend, of a difference that would be zero without rounding."""
 
 
 @inner_jitable
-def _power_of_two(v):  # type: ignore[no-untyped-def]
+def power_of_two(v):  # type: ignore[no-untyped-def]
     """The size of the largest part as a power of two, so that a division by it rounds nothing; 1 for zeros."""
     return math.ldexp(1.0, max(math.frexp(np.abs(v).max())[1], -1000)) if v.size > 0 and np.any(v != 0.0) else 1.0
 
 
 @inner_jitable
-def _norm(v):  # type: ignore[no-untyped-def]
+def norm(v):  # type: ignore[no-untyped-def]
+    """The Euclidean norm of a vector whose squares may overflow or vanish."""
     square = np.dot(v, v)
     if 1e-280 < square < 1e280 or not np.all(np.isfinite(v)):
         return np.sqrt(square)
-    unit = _power_of_two(v)
+    unit = power_of_two(v)
     return unit * np.sqrt(np.dot(v / unit, v / unit))
 
 
 @inner_jitable
-def _difference(b, product):  # type: ignore[no-untyped-def]
+def difference(b, product):  # type: ignore[no-untyped-def]
+    """The residual of a product; the sizes have to be equal."""
     if product.size != b.size:  # one number would be subtracted from all
         raise ValueError("the operator of a solver of irad.implicit returns more or fewer numbers than it is given")
     return b - product
 
 
-def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+@inner_jitable
+def _unchanged(v, args):  # type: ignore[no-untyped-def]
+    return v
+
+
+def _preconditioned(preconditioner: Any) -> Any:
+    """``(v, args) -> M(v, *args)``; without a preconditioner, v itself."""
+    if preconditioner is None:
+        return _unchanged
+
+    @inner_jitable
+    def applied(v, args):  # type: ignore[no-untyped-def]
+        found = preconditioner(v, *args)
+        if found.size != v.size:
+            raise ValueError("a preconditioner of irad.implicit returns more or fewer numbers than it is given")
+        return found
+
+    return applied
+
+
+def _from_the_right(make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A method for A M y = b - A x₀ and x = x₀ + M y: the norm that it makes small stays that of the residual."""
+
+    def made(operator: Any, preconditioner: Any) -> Any:
+        if preconditioner is None:
+            return make(operator)
+        apply = _preconditioned(preconditioner)
+
+        @inner_njit
+        def product(v, *args):  # type: ignore[no-untyped-def]
+            return operator(apply(v, args), *args)
+
+        solve = make(product)
+
+        @inner_njit
+        def solver(settings, b, args):  # type: ignore[no-untyped-def]
+            start, relative, absolute, limit, restart = settings
+            small = max(relative * norm(b), absolute)
+            r = difference(b, operator(start, *args))
+            return start + apply(solve((np.zeros_like(r), 0.0, small, limit, restart), r, args), args)
+
+        return solver
+
+    return made
+
+
+def _in_units(make: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """A method that solves for a right-hand side of size 1, the squares of which neither overflow nor vanish."""
 
-    def made(operator: Any) -> Any:
-        solve = make(operator)
+    def made(operator: Any, preconditioner: Any = None) -> Any:
+        solve = make(operator, preconditioner)
 
         @inner_njit
         def solver(settings, b, args):  # type: ignore[no-untyped-def]
@@ -60,7 +110,7 @@ def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 raise ValueError("a linear solver of irad.implicit begins with more or fewer numbers than b has")
             if not (np.all(np.isfinite(b)) and np.all(np.isfinite(start))):
                 raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
-            unit = _power_of_two(b)
+            unit = power_of_two(b)
             return unit * solve((start / unit, relative, absolute / unit, limit, restart), b / unit, args)
 
         return solver
@@ -68,29 +118,87 @@ def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return made
 
 
-def _cg(operator: Any) -> Any:
+def _cg(operator: Any, preconditioner: Any) -> Any:
+    apply = _preconditioned(preconditioner)
+
     @inner_njit
     def conjugate_gradients(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
-        r = _difference(b, operator(x, *args))
-        p, square, small = r.copy(), np.dot(r, r), max(relative * _norm(b), absolute)
+        r = difference(b, operator(x, *args))
+        z = apply(r, args)
+        p, square, small = z.copy(), np.dot(r, z), max(relative * norm(b), absolute)
         for _ in range(limit):
-            if np.sqrt(square) <= small:
+            if np.sqrt(np.dot(r, r)) <= small:
                 return x
             product = operator(p, *args)
             curvature = np.dot(p, product)
-            if not curvature > 0.0:
-                raise ValueError("irad.implicit.cg is given an operator that is not positive definite")
+            if not (curvature > 0.0 and square > 0.0):
+                raise ValueError("the operator or preconditioner of irad.implicit.cg is not positive definite")
             x += square / curvature * p
             r -= square / curvature * product
-            before, square = square, np.dot(r, r)
-            p = r + square / before * p
-        if np.sqrt(square) <= small:
+            z = apply(r, args)
+            before, square = square, np.dot(r, z)
+            p = z + square / before * p
+        if np.sqrt(np.dot(r, r)) <= small:
             return x
         raise ValueError("irad.implicit.cg did not converge within maxiter products")
 
     return conjugate_gradients
+
+
+@inner_jitable
+def _length(v, z):  # type: ignore[no-untyped-def]
+    """The norm of v in the inner product of a preconditioner, whose product with v is z; NaN if that is none."""
+    square = np.dot(v, z)
+    if 1e-280 < square < 1e280 or square == 0.0 or np.isnan(square):
+        return np.sqrt(square)
+    one, other = power_of_two(v), power_of_two(z)
+    return np.sqrt(one) * np.sqrt(other) * np.sqrt(np.dot(v / one, z / other))
+
+
+def _minres(operator: Any, preconditioner: Any) -> Any:
+    apply = _preconditioned(preconditioner)
+
+    @inner_njit
+    def symmetric_minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, _ = settings
+        x, small, products = start.copy(), max(relative * norm(b), absolute), 0
+        # The recurrences only estimate the residual, so the search restarts where it is larger than they say.
+        while True:
+            r = difference(b, operator(x, *args))
+            size = norm(r)
+            if size <= small:
+                return x
+            if products >= limit or not np.isfinite(size):
+                raise ValueError("irad.implicit.minres did not converge within maxiter products")
+            z, earlier, w, w_before = apply(r, args), np.zeros_like(r), np.zeros_like(r), np.zeros_like(r)
+            beta = _length(r, z)
+            if not beta > 0.0:
+                raise ValueError("the preconditioner of irad.implicit.minres is not positive definite")
+            rest, goal, before, across = beta, 0.5 * small / size * beta, 1.0, 0.0
+            c, s, diagonal, far = -1.0, 0.0, 0.0, 0.0
+            while products < limit and rest > goal and beta > 0.0:
+                v = z / beta
+                product = operator(v, *args) - beta / before * earlier
+                alpha = np.dot(v, product)
+                earlier, r = r, product - alpha / beta * r
+                z = apply(r, args)
+                before, beta = beta, _length(r, z)
+                scale = abs(alpha) + across + beta
+                # What rounding leaves of zero depends on the processor.
+                beta = beta if beta > _ROUNDING * scale else 0.0
+                near, last = c * diagonal + s * alpha, s * diagonal - c * alpha
+                pivot = np.hypot(last, beta)
+                if pivot <= _ROUNDING * scale:
+                    raise ValueError("irad.implicit.minres is given a singular operator")
+                w_before, w = w, (v - far * w_before - near * w) / pivot
+                far, diagonal, across = s * beta, -c * beta, beta
+                c, s = last / pivot, beta / pivot
+                x += c * rest * w
+                rest, products = s * rest, products + 1
+
+    return symmetric_minimal_residuals
 
 
 @inner_jitable
@@ -110,13 +218,13 @@ def _gmres(operator: Any) -> Any:
     @inner_njit
     def minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, restart = settings
-        x, small, products = start.copy(), max(relative * _norm(b), absolute), 0
+        x, small, products = start.copy(), max(relative * norm(b), absolute), 0
         most = max(1, min(restart, b.size))
         basis, triangle = np.zeros((most + 1, b.size)), np.zeros((most, most + 1))
         rotations, rest = np.zeros((most, 2)), np.zeros(most + 1)
         while True:
-            r = _difference(b, operator(x, *args))
-            size = _norm(r)
+            r = difference(b, operator(x, *args))
+            size = norm(r)
             if size <= small:
                 return x
             if products >= limit or not np.isfinite(size):
@@ -125,11 +233,11 @@ def _gmres(operator: Any) -> Any:
             while count < most and products < limit and abs(rest[count]) > 0.5 * small:
                 w = operator(basis[count], *args).copy()
                 column = triangle[count]
-                before = _norm(w)
+                before = norm(w)
                 for i in range(count + 1):
                     column[i] = np.dot(basis[i], w)
                     w -= column[i] * basis[i]
-                length = _norm(w)
+                length = norm(w)
                 column[count + 1] = length if length > _ROUNDING * before else 0.0
                 if column[count + 1] > 0.0:
                     basis[count + 1] = w / length
@@ -155,11 +263,11 @@ def _bicgstab(operator: Any) -> Any:
     def stabilised(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
-        r = _difference(b, operator(x, *args))
+        r = difference(b, operator(x, *args))
         shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
-        rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * _norm(b), absolute)
+        rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * norm(b), absolute)
         for _ in range(limit):
-            if _norm(r) <= small:
+            if norm(r) <= small:
                 return x
             before, rho = rho, np.dot(shadow, r)
             if rho == 0.0 or omega == 0.0:  # a breakdown: restart from here
@@ -173,11 +281,11 @@ def _bicgstab(operator: Any) -> Any:
             alpha = rho / along
             s = r - alpha * v
             t = operator(s, *args).copy()
-            size = _norm(t)
+            size = norm(t)
             omega = np.dot(t / size, s) / size if size > 0.0 else 0.0
             x += alpha * p + omega * s
             r = s - omega * t
-        if _norm(r) <= small:
+        if norm(r) <= small:
             return x
         raise ValueError("irad.implicit.bicgstab did not converge within maxiter steps")
 
@@ -219,12 +327,15 @@ def _by_rows(operator: Any) -> Any:
     return solver
 
 
-METHODS: Final[dict[str, Callable[[Any], Any]]] = {
+METHODS: Final[dict[str, Callable[..., Any]]] = {
     "cg": _in_units(_cg),
-    "gmres": _in_units(_gmres),
-    "bicgstab": _in_units(_bicgstab),
+    "minres": _in_units(_minres),
+    "gmres": _in_units(_from_the_right(_gmres)),
+    "bicgstab": _in_units(_from_the_right(_bicgstab)),
     "gmres by rows": _by_rows,
 }
+"""Makers of methods, of an operator and a preconditioner."""
+_SYMMETRIC: Final = ("cg", "minres")
 
 
 TOLERANCE: Final = 1e-10  # below SciPy's 1e-5: a derivative is only as precise as the solution
@@ -232,12 +343,13 @@ ITERATIONS: Final = 10
 """Times the number of unknowns: SciPy's limit."""
 
 
-def krylov_of(operator: Any, method: str) -> Any:
+def krylov_of(operator: Any, method: str, preconditioner: Any = None) -> Any:
     """The compiled ``(settings, (b, args)) -> x`` that solves A(x, …) = b, and its rule.
 
     Args:
         operator: compiled, linear in its first argument, a vector.
         method: a name in `METHODS`.
+        preconditioner: compiled, of the same arguments and linear, too, or None.
 
     The settings are where to begin, the relative and the absolute tolerance of the residual's norm, the most products,
     and how many directions GMRES keeps.
@@ -248,21 +360,32 @@ def krylov_of(operator: Any, method: str) -> Any:
         def residual(x, b, args):  # type: ignore[no-untyped-def]
             return operator(x, *args) - b
 
-        systems = _system(lambda: operator, method), _system(lambda: transpose_of(operator, method), method)
-        return implicit(METHODS[method](operator), residual, systems)
+        def turned() -> tuple[Any, Any]:
+            return transpose_of(operator, method), preconditioner and transpose_of(preconditioner, method)
 
-    return remembered(operator, (krylov_of, method), make)
+        systems = _system(lambda: (operator, preconditioner), method), _system(turned, method)
+        made = METHODS[method]
+        solver = made(operator) if preconditioner is None else made(operator, preconditioner)
+        return implicit(solver, residual, systems)
+
+    return remembered(operator, (krylov_of, method, preconditioner), make)
 
 
-def _system(operator: Any, method: str) -> Any:
-    """The solution of a system like that which is differentiated; it is made when it is needed, not before."""
+def _system(parts: Callable[[], tuple[Any, Any]], method: str) -> Any:
+    """The solution of a system like that which is differentiated; it is made when it is needed, not before.
+
+    Args:
+        parts: returns its operator, and its preconditioner or None.
+        method: a name in `METHODS`.
+    """
 
     def system(settings: Any, x: Any, args: Any, right: Any) -> Any:
         raise NotImplementedError
 
     @inner_overload(system, strict=False)
     def system_typed(settings: Any, x: Any, args: Any, right: Any) -> Any:
-        solve = krylov_of(operator(), method)
+        operator, preconditioner = parts()
+        solve = krylov_of(operator, method, preconditioner)
 
         def solution(settings, x, args, right):  # type: ignore[no-untyped-def]
             _, relative, absolute, limit, restart = settings
@@ -274,8 +397,8 @@ def _system(operator: Any, method: str) -> Any:
 
 
 def transpose_of(operator: Any, method: str = "") -> Any:
-    """The transposed operator with the same arguments; the conjugate gradients are for symmetric ones."""
-    if method == "cg":
+    """The transposed operator with the same arguments; some methods are for symmetric ones."""
+    if method in _SYMMETRIC:
         return operator
 
     def make() -> Any:

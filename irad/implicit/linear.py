@@ -1,9 +1,8 @@
-"""`cg`, `gmres` and `bicgstab`: linear systems with a function for the product of the matrix and a vector."""
+"""`cg`, `minres`, `gmres` and `bicgstab`: linear systems with a function for the product of the matrix and a vector."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +27,7 @@ def cg(
     rtol: float = TOLERANCE,
     atol: float = 0.0,
     maxiter: int = 0,
+    M: Callable[..., Any] | None = None,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by conjugate gradients, with derivatives with respect to ``b`` and ``args``.
 
@@ -41,13 +41,16 @@ def cg(
         rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
+            linear, too, whose matrix is symmetric and positive definite; None for none. It saves steps and has no
+            derivative: the solution does not depend on it.
 
     Returns:
         The solution, in new memory. Unlike in SciPy there is no code for success: if it does not converge, it raises.
 
     Raises:
         SignatureError: ``A`` is not a function that Numba compiles.
-        ValueError: it does not converge, or finds that the matrix is not positive definite.
+        ValueError: it does not converge, or finds that the matrix or ``M`` is not positive definite.
 
     Source:
         Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952) 409-436.
@@ -66,7 +69,59 @@ def cg(
         >>> round(irad.grad(lambda k: cg(stiffness, np.ones(3), args=(k,))[1])(2.0), 6)
         -0.5
     """
-    return _called("cg", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0))
+    return _called("cg", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
+
+
+@public
+def minres(
+    A: Callable[..., Any],
+    b: Any,
+    x0: Any = None,
+    args: Any = (),
+    rtol: float = TOLERANCE,
+    atol: float = 0.0,
+    maxiter: int = 0,
+    M: Callable[..., Any] | None = None,
+) -> Any:
+    """The solution of ``A(x, *args) = b`` by MINRES, for symmetric matrices that need not be positive definite.
+
+    It differentiates with respect to ``b`` and ``args``, in Python and in compiled code.
+
+    Args:
+        A: a function, linear in its first argument, whose matrix is symmetric.
+        b: the right-hand side, an array of real numbers with one axis.
+        x0: the initial guess, an array like ``b``; None for zeros.
+        args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
+        rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
+        atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
+        maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
+            linear, too, whose matrix is symmetric and positive definite; None for none. It saves steps and has no
+            derivative: the solution does not depend on it.
+
+    Returns:
+        The solution, in new memory.
+
+    Raises:
+        SignatureError: ``A`` is not a function that Numba compiles.
+        ValueError: it does not converge, the matrix is singular, or ``M`` is not positive definite.
+
+    Source:
+        Paige, Saunders: Solution of sparse indefinite systems of linear equations, SIAM J. Numer. Anal. 12 (1975)
+        617-629.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.implicit import minres
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x, a):
+        ...     return np.array([a * x[0] + x[1], x[0] - 2.0 * x[1]])
+        >>> round(irad.grad(lambda a: minres(product, np.ones(2), args=(a,))[0])(1.0), 6)
+        -0.666667
+    """
+    return _called("minres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
 
 
 @public
@@ -79,6 +134,7 @@ def gmres(
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int = 0,
+    M: Callable[..., Any] | None = None,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by GMRES, with derivatives with respect to ``b`` and ``args``.
 
@@ -94,6 +150,8 @@ def gmres(
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         restart: number of directions that are kept before a restart.
         maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
+            linear, too; None for none. It saves steps and has no derivative: the solution does not depend on it.
 
     Returns:
         The solution, in new memory.
@@ -116,7 +174,7 @@ def gmres(
         >>> round(irad.grad(lambda a: gmres(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
-    return _called("gmres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), int(restart)))
+    return _called("gmres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), int(restart)), M)
 
 
 @public
@@ -128,6 +186,7 @@ def bicgstab(
     rtol: float = TOLERANCE,
     atol: float = 0.0,
     maxiter: int = 0,
+    M: Callable[..., Any] | None = None,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by the stabilised biconjugate gradient method, with derivatives.
 
@@ -141,6 +200,8 @@ def bicgstab(
         rtol: tolerance of the norm of the residual, relative to the norm of ``b``; 1e-10 by default.
         atol: absolute tolerance of the norm of the residual; the greater of both tolerances applies.
         maxiter: the largest number of steps, of two products each; 0 for ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
+            linear, too; None for none. It saves steps and has no derivative: the solution does not depend on it.
 
     Returns:
         The solution, in new memory.
@@ -163,18 +224,22 @@ def bicgstab(
         >>> round(irad.grad(lambda a: bicgstab(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
-    return _called("bicgstab", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0))
+    return _called("bicgstab", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
 
 
-def _called(method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[float, float, int, int]) -> Any:
-    right = _doubles_of(method, b)
-    start = np.zeros_like(right) if x0 is None else _doubles_of(method, x0)
+def _called(
+    method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[float, float, int, int], preconditioner: Any
+) -> Any:
+    right = doubles_of(method, b)
+    start = np.zeros_like(right) if x0 is None else doubles_of(method, x0)
     relative, absolute, limit, restart = rest
     settings = start, relative, absolute, limit or ITERATIONS * right.size, restart
-    return krylov_of(primal_of(operator), method)(settings, (right, passed_along(args)))
+    chosen = None if preconditioner is None else primal_of(preconditioner)
+    return krylov_of(primal_of(operator), method, chosen)(settings, (right, passed_along(args)))
 
 
-def _doubles_of(name: str, given: Any) -> Any:
+def doubles_of(name: str, given: Any) -> Any:
+    """A vector in double precision, in Python."""
     found = np.asarray(given)
     if found.ndim != 1 or found.dtype.kind not in "biuf":
         raise _not_a_vector(name, f"an array of {found.dtype} with {found.ndim} axes")
@@ -197,7 +262,9 @@ def doubles(name: str, given: Any, b: Any) -> Any:
 
 @inner_overload(doubles, strict=False, prefer_literal=True)
 def _doubles_typed(name: Any, given: Any, b: Any) -> Any:
-    if given is None or given == types.none or isinstance(given, types.Omitted):
+    if given is None or isinstance(given, types.NoneType | types.Omitted):
+        if given == b:
+            raise _not_a_vector(name.literal_value, "None")
         return lambda name, given, b: np.zeros(b.size)
     if not isinstance(given, types.Array) or given.ndim != 1 or not isinstance(given.dtype, _REAL):
         raise _not_a_vector(name.literal_value, described(given))
@@ -206,12 +273,13 @@ def _doubles_typed(name: Any, given: Any, b: Any) -> Any:
 
 _REAL: Final = (types.Float, types.Integer, types.Boolean)
 
-for _function, _restart in ((cg, "0"), (gmres, "restart"), (bicgstab, "0")):
+for _function, _restart in ((cg, "0"), (minres, "0"), (gmres, "restart"), (bicgstab, "0")):
     _name = _function.__name__
     _settings = f"(doubles('{_name}', x0, b), rtol, atol, maxiter or {ITERATIONS} * b.size, {_restart})"
     offer(
         _function,
-        partial(krylov_of, method=_name),
+        lambda operator, preconditioner, method=_name: krylov_of(operator, method, preconditioner),
         f"{_settings}, (doubles('{_name}', b, b), passed_along(args))",
+        functions=("M",),
         doubles=doubles,
     )

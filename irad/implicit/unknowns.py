@@ -81,6 +81,11 @@ def check_unknowns(x: Any) -> None:
     raise NotImplementedError
 
 
+def is_none(kind: Any) -> bool:
+    """True for the type of an argument that is None or left out, with None as its default."""
+    return kind is None or isinstance(kind, types.NoneType) or (isinstance(kind, types.Omitted) and kind.value is None)
+
+
 def is_plain(kind: Type) -> bool:
     """True if an unknown is a number or a vector as it is."""
     return isinstance(kind, types.Float) or (isinstance(kind, types.Array) and kind.ndim == 1)

@@ -10,15 +10,19 @@ from irad.sparse_linalg.products import (
     csr_matvec,
     csr_solve_triangular,
 )
-from irad.sparse_linalg.solve import csc_solve, csr_solve
+from irad.sparse_linalg.solve import Factors, csc_lu_factor, csc_solve, csr_lu_factor, csr_solve, lu_solve
 
 __all__ = [
+    "Factors",
+    "csc_lu_factor",
     "csc_matmat",
     "csc_matvec",
     "csc_solve",
     "csc_solve_triangular",
+    "csr_lu_factor",
     "csr_matmat",
     "csr_matvec",
     "csr_solve",
     "csr_solve_triangular",
+    "lu_solve",
 ]

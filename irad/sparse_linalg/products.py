@@ -20,7 +20,8 @@ from numba import njit
 from numba.extending import register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
-from irad.frontend.operands import inexact, numbers, require, require_axes, whole
+from irad.frontend.inner import inner_overload
+from irad.frontend.operands import inexact, numbers, require, require_axes, require_vectors, whole
 
 
 @inactive_in_irad
@@ -234,26 +235,57 @@ def _diagonal(indices, indptr, i, is_before):  # type: ignore[no-untyped-def]
     return at
 
 
+def subtract(target: Any, i: Any, factor: Any, source: Any, j: Any) -> None:
+    """Subtracts a multiple of an element of one vector from one of another, or of a row of a matrix from a row."""
+    raise NotImplementedError
+
+
+def divide(target: Any, i: Any, divisor: Any) -> None:
+    """Divides an element of a vector, or a row of a matrix."""
+    raise NotImplementedError
+
+
+@inner_overload(subtract, strict=False)
+def _subtract_typed(target: Any, i: Any, factor: Any, source: Any, j: Any) -> Any:
+    def of_elements(target, i, factor, source, j):  # type: ignore[no-untyped-def]
+        target[i] -= factor * source[j]
+
+    def of_rows(target, i, factor, source, j):  # type: ignore[no-untyped-def]
+        for c in range(target.shape[1]):
+            target[i, c] -= factor * source[j, c]
+
+    return of_elements if target.ndim == 1 else of_rows
+
+
+@inner_overload(divide, strict=False)
+def _divide_typed(target: Any, i: Any, divisor: Any) -> Any:
+    def of_elements(target, i, divisor):  # type: ignore[no-untyped-def]
+        target[i] /= divisor
+
+    def of_rows(target, i, divisor):  # type: ignore[no-untyped-def]
+        for c in range(target.shape[1]):
+            target[i, c] /= divisor
+
+    return of_elements if target.ndim == 1 else of_rows
+
+
 @register_jitable
 def _solved(data, indices, indptr, b, lower, by_rows):  # type: ignore[no-untyped-def]
     """The solution of a triangular system, row by row, or column by column."""
-    n = indptr.size - 1
-    x = np.empty(n, data.dtype)
-    for i in range(n):
-        x[i] = b[i]
+    n, x = indptr.size - 1, b.copy()
     for step in range(n):
         i = step if lower else n - 1 - step
         at = _diagonal(indices, indptr, i, lower == by_rows)
         if not by_rows:
-            x[i] /= data[at]
+            divide(x, i, data[at])
         for k in range(indptr[i], indptr[i + 1]):
             if k != at:
                 if by_rows:
-                    x[i] -= data[k] * x[indices[k]]
+                    subtract(x, i, data[k], x, indices[k])
                 else:
-                    x[indices[k]] -= data[k] * x[i]
+                    subtract(x, indices[k], data[k], x, i)
         if by_rows:
-            x[i] /= data[at]
+            divide(x, i, data[at])
     return x
 
 
@@ -265,11 +297,11 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         data: the entries, row by row; each row has one on the diagonal.
         indices: their columns, in any order.
         indptr: where each row begins, and the number of entries.
-        b: the right-hand side, a vector.
+        b: the right-hand side: a vector, or a matrix of several in its columns.
         lower: whether the matrix is lower triangular, or upper. An entry on the other side is an error.
 
     Returns:
-        A vector.
+        An array of the shape of ``b``.
 
     Raises:
         ValueError: sizes do not fit, the matrix is not triangular, or a diagonal entry is missing.
@@ -284,9 +316,10 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
     """
     require("csr_solve_triangular", "iu", indices, indptr)
     data, b = inexact("csr_solve_triangular", data, b)
-    require_axes("csr_solve_triangular", 1, data, indices, indptr, b)
+    require_axes("csr_solve_triangular", 1, data, indices, indptr)
+    require_vectors("csr_solve_triangular", b)
     check_matrix("csr_solve_triangular", data.size, indices, indptr, indptr.size - 1)
-    check_size("csr_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
+    check_size("csr_solve_triangular", "a right-hand side of", b.shape[0], indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=True)
 
 
@@ -298,11 +331,11 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         data: the entries, column by column; each column has one on the diagonal.
         indices: their rows, in any order.
         indptr: where each column begins, and the number of entries.
-        b: the right-hand side, a vector.
+        b: the right-hand side: a vector, or a matrix of several in its columns.
         lower: whether the matrix is lower triangular, or upper. An entry on the other side is an error.
 
     Returns:
-        A vector.
+        An array of the shape of ``b``.
 
     Raises:
         ValueError: sizes do not fit, the matrix is not triangular, or a diagonal entry is missing.
@@ -317,7 +350,8 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
     """
     require("csc_solve_triangular", "iu", indices, indptr)
     data, b = inexact("csc_solve_triangular", data, b)
-    require_axes("csc_solve_triangular", 1, data, indices, indptr, b)
+    require_axes("csc_solve_triangular", 1, data, indices, indptr)
+    require_vectors("csc_solve_triangular", b)
     check_matrix("csc_solve_triangular", data.size, indices, indptr, indptr.size - 1)
-    check_size("csc_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
+    check_size("csc_solve_triangular", "a right-hand side of", b.shape[0], indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=False)

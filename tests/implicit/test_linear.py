@@ -1,4 +1,4 @@
-"""`cg`, `gmres` and `bicgstab` against dense solutions, in every order of the modes."""
+"""`cg`, `minres`, `gmres` and `bicgstab` against dense solutions, in every order of the modes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 import irad
-from irad.implicit import bicgstab, cg, gmres
+from irad.implicit import bicgstab, cg, gmres, minres
 
 
 @njit
@@ -104,7 +104,7 @@ def test_restarts():
     np.testing.assert_allclose(found, np.linalg.solve(matrix, np.ones(n)), rtol=1e-8)
 
 
-@pytest.mark.parametrize("solver", [cg, gmres, bicgstab], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("solver", [cg, minres, gmres, bicgstab], ids=lambda f: f.__name__)
 def test_sizes_whose_squares_overflow_or_vanish(solver):
     symmetric, right = MATRIX + MATRIX.T, np.array([1.0, -2.0, 3.0])
     expected = np.linalg.solve(symmetric, right)
@@ -146,3 +146,98 @@ def test_right_sides_of_every_kind():
                 solver(b, x0)
     with pytest.raises(ValueError, match="more or fewer numbers than it is given"):
         gmres(njit(lambda x: x[:1]), np.ones(3))
+
+
+# --- preconditioners and indefinite matrices --------------------------------------------------------------------------
+
+CHAIN = np.diag(np.geomspace(1.0, 1e4, 12)) + np.diag(np.full(11, 0.4), 1) + np.diag(np.full(11, -0.3), -1)
+SIDE = np.cos(np.arange(12.0))
+
+
+@njit
+def inverse(v, m, s):
+    """The exact inverse, not symmetric: a method that has it, or its transpose where that is due, needs one step."""
+    return np.linalg.solve(m * s, v)
+
+
+@njit
+def diagonal(v, m, s):
+    return v / (np.diag(m) * s)
+
+
+@njit
+def in_two_steps(b, m, s):
+    x = gmres(product, b, None, (m, s), 1e-12, 0.0, 20, 2, M=inverse)
+    return x[0] + (x * x).sum()
+
+
+@njit
+def steps_of_others(b, m, s):
+    return bicgstab(product, b, None, (m, s), 1e-12, 0.0, 2, inverse), cg(product, b, None, (m + m.T, s), M=diagonal)
+
+
+def test_derivatives_do_not_depend_on_the_preconditioner():
+    x = np.linalg.solve(2.0 * CHAIN, SIDE)
+    multipliers = np.linalg.solve(2.0 * CHAIN.T, 2.0 * x + np.eye(12)[0])
+    expected = multipliers, -2.0 * np.outer(multipliers, x), -multipliers @ CHAIN @ x
+    with pytest.raises(ValueError, match="did not converge"):
+        gmres(product, SIDE, args=(CHAIN, 2.0), rtol=1e-12, maxiter=2)
+    found = irad.grad(in_two_steps, argnums=(0, 1, 2))(SIDE, CHAIN, 2.0)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    tangent = irad.jvp(in_two_steps, (SIDE, CHAIN, 2.0), (SIDE, CHAIN, 0.5))[1]
+    wanted = expected[0] @ SIDE + (expected[1] * CHAIN).sum() + expected[2] * 0.5
+    assert tangent == pytest.approx(wanted, rel=1e-9)
+
+
+def test_preconditioners():
+    one, other = steps_of_others(SIDE, CHAIN, 2.0)
+    np.testing.assert_allclose(one, np.linalg.solve(2.0 * CHAIN, SIDE), rtol=1e-9)
+    symmetric = CHAIN + CHAIN.T
+    expected = np.linalg.solve(2.0 * symmetric, SIDE)
+    np.testing.assert_allclose(other, expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        cg(product, SIDE, np.ones(12), (symmetric, 2.0), maxiter=12, M=diagonal), expected, rtol=1e-8
+    )
+    np.testing.assert_allclose(
+        minres(product, SIDE, np.ones(12), (symmetric, 2.0), maxiter=14, M=diagonal), expected, rtol=1e-8
+    )
+    for solver in (cg, minres):
+        with pytest.raises(ValueError, match=r"preconditioner .*is not positive definite"):
+            solver(product, SIDE, args=(symmetric, 2.0), M=njit(lambda v, m, s: -v))
+        with pytest.raises(ValueError, match=r"preconditioner .* more or fewer"):
+            solver(product, SIDE, args=(symmetric, 2.0), M=njit(lambda v, m, s: v[1:]))
+
+
+INDEFINITE = np.array([[1.0, 2.0, 0.0, 0.0], [2.0, -3.0, 0.5, 0.0], [0.0, 0.5, 0.0, 1.0], [0.0, 0.0, 1.0, 4.0]])
+
+
+@njit
+def by_minres(b, m, s):
+    x = minres(product, b, None, (m + m.T, s), 1e-13)
+    return (x * x).sum()
+
+
+def test_an_indefinite_matrix():
+    b = np.array([1.0, 2.0, -0.5, 3.0])
+    symmetric = 2.0 * INDEFINITE
+    x = np.linalg.solve(2.0 * symmetric, b)
+    multipliers = np.linalg.solve(2.0 * symmetric, 2.0 * x)
+    of_m = -2.0 * np.outer(multipliers, x)
+    expected = multipliers, of_m + of_m.T, -multipliers @ symmetric @ x
+    found = irad.grad(by_minres, argnums=(0, 1, 2))(b, INDEFINITE, 2.0)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    tangent = irad.jvp(by_minres, (b, INDEFINITE, 2.0), (b, INDEFINITE, 0.5))[1]
+    wanted = expected[0] @ b + (expected[1] * INDEFINITE).sum() + expected[2] * 0.5
+    assert tangent == pytest.approx(wanted, rel=1e-9)
+    with pytest.raises(ValueError, match="did not converge"):
+        minres(product, b, args=(INDEFINITE, 1.0), maxiter=2)
+    with pytest.raises(ValueError, match=r"minres .*(singular|did not converge)"):
+        minres(product, np.array([1.0, 2.0, 3.0, 1.0]), args=(np.diag([1.0, -1.0, 2.0, 0.0]), 1.0))
+    with pytest.raises(ValueError, match=r"minres .*(singular|did not converge)"):
+        minres(product, b, args=(np.full((4, 4), 0.3), 1.0))
+    within = np.array([1.0, 2.0, 3.0, 0.0])
+    np.testing.assert_allclose(
+        minres(product, within, args=(np.diag([1.0, -1.0, 2.0, 0.0]), 1.0)), [1.0, -2.0, 1.5, 0.0], atol=1e-9
+    )

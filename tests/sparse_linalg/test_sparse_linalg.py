@@ -321,10 +321,13 @@ def test_sizes_of_vectors_and_what_is_no_matrix():
 
 def test_other_numbers_of_axes():
     column = np.ones((2, 1))
-    calls = [lib.csr_matvec, lib.csr_solve, lib.csc_solve, lib.csr_solve_triangular, lib.csc_solve_triangular]
-    for call in calls:
-        with pytest.raises(irad.SignatureError, match=f"{call.__name__}: an array with 2 axes where one with 1 axis"):
-            call(DATA, INDICES_32, STARTS, column)
+    with pytest.raises(irad.SignatureError, match="csr_matvec: an array with 2 axes where one with 1 axis"):
+        lib.csr_matvec(DATA, INDICES_32, STARTS, column)
+    for call in (lib.csr_solve, lib.csc_solve, lib.csr_solve_triangular, lib.csc_solve_triangular):
+        with pytest.raises(
+            irad.SignatureError, match=f"{call.__name__}: an array with 3 axes where one with 1 axis or"
+        ):
+            call(DATA, INDICES_32, STARTS, column.reshape(2, 1, 1))
     with pytest.raises(irad.SignatureError, match="csc_matvec: an array with 2 axes"):
         lib.csc_matvec(DATA.reshape(2, 2), INDICES_32, STARTS, np.ones(2), 2)
     with pytest.raises(irad.SignatureError, match="csr_matmat: an array with 1 axes where one with 2 axes"):
