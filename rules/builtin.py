@@ -36,7 +36,12 @@ _ALWAYS: Final = (
 )
 
 LIBRARIES: Final = {
-    r"scipy\.special\.": ("irad.rules.scipy.special", "irad.rules.scipy.outputs", "irad.rules.scipy.voigt"),
+    r"scipy\.special\.": (
+        "irad.rules.scipy.special",
+        "irad.rules.scipy.elliptic",
+        "irad.rules.scipy.outputs",
+        "irad.rules.scipy.voigt",
+    ),
     r"numba_x|numba_ez_|scipy\.linalg\.|[sdcz]\w{3,6}_$": (
         "irad.rules.blas.products",
         "irad.rules.blas.level1",

@@ -44,7 +44,7 @@ def _atan2_partials(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return where(special, 0.0, c / length), where(special, 0.0, -s / length)
 
 
-def _pow_by_base(x: Expr, p: Expr) -> Expr:
+def pow_by_base(x: Expr, p: Expr) -> Expr:
     """`p xᵖ⁻¹`; where both are 0 that is 0 times infinity, and where p is infinite infinity times 0."""
     factor = where(_fabs(p) < math.inf, p, sign(p))
     # Not equal(x, 0): a curve that passes through 0 has a Taylor series of x**3 there, whose fifth derivative is 0 x⁻².
@@ -53,7 +53,7 @@ def _pow_by_base(x: Expr, p: Expr) -> Expr:
     return where(near, where(none, 0.0, factor), factor) * apply("pow", x, exponent)
 
 
-def _pow_by_exponent(x: Expr, p: Expr, y: Expr) -> Expr:
+def pow_by_exponent(x: Expr, p: Expr, y: Expr) -> Expr:
     """`xᵖ log x`; in place of an infinite logarithm a number that makes infinity of infinity, and 0 of 0."""
     of_zero, of_infinity = where(equal(p, 0.0), 0.0, -_LARGE), where(equal(p, 0.0), x, _LARGE)
     return y * where(equal(x, 0.0), of_zero, where(equal(x, math.inf), of_infinity, apply("log", x)))
@@ -78,7 +78,7 @@ def _smaller_first(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return first, 1.0 - first
 
 
-def _times_pi(function: str, x: Expr) -> Expr:
+def times_pi(function: str, x: Expr) -> Expr:
     """`sin πx` or `cos πx`: to a half turn, which is exact, so that both are 0 where they should be but for cos ½π."""
     half_turns = apply("rint", x)
     odd = _fabs(half_turns - 2.0 * apply("rint", 0.5 * half_turns))
@@ -134,7 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("hypot", lambda a, b, y: (of_length(a, y), of_length(b, y)), on=_REALS, kinks="zero at the origin"),
     elementwise(
         "pow",
-        lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, p, y)),
+        lambda x, p, y: (pow_by_base(x, p), pow_by_exponent(x, p, y)),
         on=(_POSITIVE, _REALS),
         policy="with respect to the exponent, NaN if the base is negative",
         kinks="zero, in all orders, if both are 0",
@@ -157,8 +157,8 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("sin", lambda x, y: apply("cos", x), on=_REALS),
     elementwise("cos", lambda x, y: -apply("sin", x), on=_REALS),
     elementwise("tan", lambda x, y: 1.0 + y * y, on=Domain(-1.4, 1.4)),
-    elementwise("sinpi", lambda x, y: math.pi * _times_pi("cos", x), on=_REALS),
-    elementwise("cospi", lambda x, y: -math.pi * _times_pi("sin", x), on=_REALS),
+    elementwise("sinpi", lambda x, y: math.pi * times_pi("cos", x), on=_REALS),
+    elementwise("cospi", lambda x, y: -math.pi * times_pi("sin", x), on=_REALS),
     elementwise(
         "asin",
         lambda x, y: 1.0 / apply("sqrt", (1.0 - x) * (1.0 + x)),

@@ -6,8 +6,8 @@ Method  the first that applies:
 
     erf                               the process's own function of that name (the C library)
     scipy.special.jv                  what `scipy.special.cython_special` exports; `.f32` and `.i64` for its variants in
-                                      single precision and with an integer first argument, `.c128` where it
-                                      is complex
+                                      single precision and with integer arguments, `.c128` where it is
+                                      complex
     scipy.linalg.cython_blas.dgemm    what that module and `cython_lapack` export
     irad.external.<address>.<text>    anything else: the text says, in words, what the dynamic linker knows
 
@@ -37,6 +37,7 @@ _FUSED: Final = re.compile(r"^__pyx_fuse_\d+(?:_\d+)*_?(?P<name>[a-z]\w*)$")
 _SIGNATURE: Final = re.compile(r"^(?P<result>.+?) \((?P<arguments>.*)\)$")
 _FLAG: Final = "int __pyx_skip_dispatch"
 _COMPLEX: Final = "__pyx_t_double_complex"
+_WRITING: Final = re.compile(rf"^double(, double)*((, double \*)+|(, {_COMPLEX} \*)+)$")
 _FADDEEVA: Final = "wofz"  # the one complex function that a rule calls
 _VARIANTS: Final = {"double": "", "float": ".f32"}
 _INTEGERS: Final = ("long", "Py_ssize_t")
@@ -186,7 +187,7 @@ def _scipy_export(function: str, signature: str) -> _Export | None:
     if parts is None:
         return None
     arguments = [text.strip() for text in parts["arguments"].split(",")]
-    if parts["result"] == "void" and arguments[0] == "double" and set(arguments[1:]) == {"double *"}:
+    if parts["result"] == "void" and _WRITING.match(parts["arguments"]):
         return _Export(f"scipy.special.{name}", len(arguments))
     if arguments.pop() != _FLAG:
         return None
@@ -195,8 +196,7 @@ def _scipy_export(function: str, signature: str) -> _Export | None:
     variant = _VARIANTS.get(parts["result"])
     if variant is not None and all(text == parts["result"] for text in arguments):
         return _Export(f"scipy.special.{name}{variant}", len(arguments))
-    first, rest = arguments[0], arguments[1:]
-    if first in _INTEGERS and parts["result"] == "double" and all(text == "double" for text in rest):
+    if parts["result"] == "double" and {"double"} < {"double", *arguments} <= {"double", *_INTEGERS}:
         return _Export(f"scipy.special.{name}.i64", len(arguments))
     return None
 

@@ -9,7 +9,7 @@ A canonical name is C's, without precision (`sin`, `fmax`, `lgamma`). The famili
     scipy.special.expit   scipy.special.expit.f32    SciPy, as it exports functions to Cython
 
 The last are names that the front end gives to addresses (`irad.frontend.external`): `.f32` in single precision, `.i64`
-with an integer first argument, and `.dispatch` after either where the call passes Cython's hidden flag.
+with integer arguments, and `.dispatch` after either where the call passes Cython's hidden flag.
 """
 
 from __future__ import annotations
@@ -71,9 +71,13 @@ def _rounded(stem_double: str, stem_single: str) -> str:
 _SCIPY: Final = (
     "expit logit log_expit log_ndtr ndtri_exp xlogy xlog1py entr rel_entr kl_div exprel boxcox huber pseudo_huber "
     "cosm1 sindg cosdg tandg cotdg wrightomega erfi dawsn voigt_profile wofz_imag spence expi exp1 expn owens_t "
-    "beta betaln betainc betaincc betaincinv gammainc gammaincc gammaincinv gammainccinv gammasgn stdtr stdtrit "
-    "chndtr chndtrix iv kv ive kve i0 i1 i0e i1e k0 k1 k0e k1e ellipk ellipkm1 ellipe ellipkinc ellipeinc elliprd "
-    "hyp0f1 hyp1f1 hyp2f1 hyperu"
+    "boxcox1p inv_boxcox inv_boxcox1p powm1 radian rgamma binom poch "
+    "beta betaln betainc betaincc betaincinv betainccinv gammainc gammaincc gammaincinv gammainccinv gammasgn "
+    "stdtr stdtrit chdtr chdtrc chdtri chndtr chndtrix fdtr fdtrc fdtri gdtr gdtrc gdtria gdtrix pdtr pdtrc pdtri "
+    "bdtr bdtrc bdtri nbdtr nbdtrc nbdtri nrdtrimn nrdtrisd kolmogorov kolmogi iv kv ive kve kn i0 i1 i0e i1e "
+    "k0 k1 k0e k1e struve modstruve itstruve0 it2struve0 itmodstruve0 ber bei ker kei berp beip kerp keip "
+    "agm ellipk ellipkm1 ellipe ellipkinc ellipeinc elliprc elliprd elliprf elliprg elliprj "
+    "hyp0f1 hyp1f1 hyp2f1 hyperu wright_bessel log_wright_bessel"
 )
 
 TABLE: Final[Mapping[str, Names]] = MappingProxyType(
@@ -140,7 +144,7 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         "ceil": Names("ceil", "ceil", "ceil", intrinsic=True),
         "trunc": Names("trunc", "trunc", "trunc", intrinsic=True),
         "rint": Names("rint nearbyint roundeven", "rint nearbyint roundeven", "rint nearbyint", intrinsic=True),
-        "round": Names("round", "round", "round", intrinsic=True),
+        "round": Names("round", "round", "round", scipy="round", intrinsic=True),
         "logb": Names("logb", "", "logb"),
         "fmod": Names("fmod", "", "fmod", numba="fixed_fmod"),
         "remainder": Names("remainder drem", "", "remainder"),
@@ -161,7 +165,10 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         # SciPy's own
         **{name: Names(scipy=name) for name in _SCIPY.split()},
         **{name: Names(scipy=f"{name} {name}e") for name in ("jv", "yv")},
-        "expn_integer": Names(scipy="expn", integers=frozenset({0})),
+        "yn_double": Names(scipy="yn"),
+        **{f"{name}_integer": Names(scipy=name, integers=frozenset({0})) for name in ("expn", "kn", "yn", "pdtri")},
+        **{f"bdtr{kind}_integer": Names(scipy=f"bdtr{kind}", integers=frozenset({1})) for kind in ("", "c", "i")},
+        **{f"nbdtr{kind}_integer": Names(scipy=f"nbdtr{kind}", integers=frozenset({0, 1})) for kind in ("", "c", "i")},
     }
 )
 
@@ -207,7 +214,7 @@ def _spell(name: str, names: Names) -> Iterator[tuple[str, FloatType]]:
 
 
 def _scipy_symbols(names: Names, type_: FloatType) -> Iterator[str]:
-    """SciPy's functions: with an integer argument there is only one precision."""
+    """SciPy's functions: with integer arguments there is only one precision."""
     if names.integers and type_ is not types.DOUBLE:
         return
     suffix = ".i64" if names.integers else "" if type_ is types.DOUBLE else ".f32"

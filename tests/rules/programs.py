@@ -12,7 +12,13 @@ from numba import carray, float64, njit, types
 from numba.experimental import jitclass
 from numba.typed import Dict, List
 
-from tests.rules.test_scipy_special import four_results_in_a_loop, two_results
+from tests.rules.test_scipy_special import (
+    complex_results,
+    four_results_in_a_loop,
+    integrals_and_scaled,
+    results_of_two,
+    two_results,
+)
 from tests.tools.catalogue import floats
 
 SQUARE: Final = floats(3, 3) + 2.0 * np.eye(3)
@@ -199,6 +205,17 @@ PROGRAMS: Final = (
     RuleProgram(complex_power, (1.2, 0.4), ("numba_cpow",)),
     RuleProgram(two_results, (0.8,), ("scipy.special.sici", "scipy.special.shichi", "scipy.special.fresnel")),
     RuleProgram(four_results_in_a_loop, (np.array([0.3, -1.2]),), ("scipy.special.airy",)),
+    RuleProgram(results_of_two, (0.8, 0.3), ("scipy.special.ellipj",)),
+    RuleProgram(
+        integrals_and_scaled,
+        (0.8,),
+        tuple(f"scipy.special.{name}" for name in ("airye", "itj0y0", "iti0k0", "it2j0y0", "it2i0k0")),
+    ),
+    RuleProgram(
+        complex_results,
+        (0.8,),
+        ("scipy.special.kelvin", "scipy.special.modfresnelp", "scipy.special.modfresnelm"),
+    ),
     RuleProgram(memory, (floats(3),), ("llvm.memcpy.*", "llvm.memset.*", "NRT_MemInfo_alloc_aligned")),
     RuleProgram(
         plain_list, (floats(4),),

@@ -17,7 +17,7 @@ from irad.rules.lapack import (
     symbols as lapack_symbols,
     systems,
 )
-from irad.rules.scipy import outputs, special as scipy_special
+from irad.rules.scipy import elliptic, outputs, special as scipy_special, voigt
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
 from tests.special_points.page import page
 
@@ -36,7 +36,7 @@ rules see [contracts](contracts.md), for functions without a rule [limits](limit
 _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Scalar functions", elementwise.RULES),
     ("Scalar functions of Numba that take shortcuts", shortcuts.RULES),
-    ("Functions of scipy.special", (*scipy_special.RULES, *outputs.RULES)),
+    ("Functions of scipy.special", (*scipy_special.RULES, *elliptic.RULES, *voigt.RULES, *outputs.RULES)),
     ("Scalars through memory", scalar_calls.RULES),
     ("Random draws", random_draws.RULES),
     ("BLAS", (*products.RULES, *level1.RULES, *level2.RULES, *level3.RULES)),

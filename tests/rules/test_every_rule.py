@@ -65,8 +65,8 @@ DRAWS = {
 
 
 # Rules without a partial derivative, with the arguments by which there would be one that is not known.
-WITHOUT_PARTIAL = {"gammasgn": frozenset[int](), "elliprd": frozenset({0, 1, 2})}
-EXPORTED = {"elliprd": "__pyx_fuse_1elliprd"}
+WITHOUT_PARTIAL = {"gammasgn": frozenset[int](), "elliprj": frozenset(range(4))}
+EXPORTED = {"elliprj": "__pyx_fuse_1elliprj"}
 
 
 def of_programs() -> list[Rule]:
@@ -83,7 +83,7 @@ def calling(function: Any, arity: int) -> Any:
     """x ↦ function(x…) + x, compiled."""
     if arity == 1:
         return njit(lambda x: function(x) + x)
-    return njit(lambda x, y, z: function(x, y, z) + x)
+    return njit(lambda x, y, z, w: function(x, y, z, w) + x)
 
 
 def rule_of(symbol: str) -> Rule | None:
@@ -103,7 +103,7 @@ def test_a_rule_without_partial_is_a_step_function_or_refused(rule: Elementwise)
     if rule.refused:
         for position in range(rule.arity):
             with pytest.raises(irad.UnsupportedError, match=rule.name):
-                irad.grad(calling(function, rule.arity), argnums=position)(*[0.3, 0.4, 0.5][: rule.arity])
+                irad.grad(calling(function, rule.arity), argnums=position)(*[0.3, 0.4, 0.5, 0.6][: rule.arity])
     else:
         assert irad.grad(calling(function, rule.arity))(-1.5) == 1.0
         assert irad.grad(calling(function, rule.arity))(2.5) == 1.0

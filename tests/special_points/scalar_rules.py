@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from irad.frontend.external import scipy_functions
 from irad.ir import types as ir_types
 from irad.rules import elementwise
-from irad.rules.scipy import special, voigt
+from irad.rules.scipy import elliptic, special, voigt
 from irad.ruleset.expr import Where, parts_of
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE, symbols_of_function
@@ -124,6 +124,8 @@ _SECOND_KIND: Final[dict[str, Callable[..., Any]]] = {
     "kv": lambda v, x: bessel_k(int(v), x) if v == int(v) else mpmath.besselk(v, x),
     "kve": lambda v, x: (bessel_k(int(v), x) if v == int(v) else mpmath.besselk(v, x)) * mpmath.exp(x),
     "yv": lambda v, x: bessel_y(int(v), x) if v == int(v) else mpmath.bessely(v, x),
+    **{name: lambda n, x: bessel_k(int(n), x) for name in ("kn", "kn_integer")},
+    **{name: lambda n, x: bessel_y(int(n), x) for name in ("yn_double", "yn_integer")},
 }
 
 # Of functions that mpmath computes by quadrature or by finding a root of a series: these points only.
@@ -131,11 +133,44 @@ _FEW: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
     "owens_t": ((0.7, 1.3), (0.0, 0.7), (0.7, 0.0), (0.0, 0.0), (1e-9, 1e-9), (-1.0, 1.0), (1e-5, 2.0)),
     "chndtr": ((1.3, 2.6, 0.7), (1.3, 2.0, 0.0), (1.3, 3.0, 1e-5), (2.0, 2.0, 1.0), (1e-5, 2.6, 0.7)),
     "chndtrix": ((0.4, 2.6, 0.7), (0.5, 2.0, 1.0)),
+    **dict.fromkeys(("ker", "kei", "kerp", "keip"), ((0.7,), (0.0,), (1.0,), (1e-5,), (40.0,))),
+    "radian": ((0.7, 1.3, 1.2), (0.0, 0.0, 0.0), (-1.0, 0.0, 40.0)),
+    "nrdtrimn": ((0.7, 1.3, 1.2), (0.5, 1.0, 0.0), (1e-5, 2.0, -1.0)),
+    "nrdtrisd": ((0.0, 0.7, 1.2), (1.0, 0.9, 1.0), (-1.0, 0.3, -2.0)),
+    "gdtria": ((0.4, 1.3, 0.7), (0.5, 1.0, 2.0), (1e-5, 2.0, 1.0)),
+    "gdtrix": ((0.7, 1.3, 0.4), (2.0, 1.0, 0.5), (1.0, 2.0, 1e-5)),
+    "fdtri": ((1.3, 2.6, 0.4), (2.0, 1.0, 0.5), (1.0, 3.0, 1e-5)),
+    "chdtri": ((1.3, 0.4), (2.0, 0.5), (1.0, 1e-5)),
+    "betainccinv": ((1.3, 2.6, 0.4), (2.0, 1.0, 0.5), (1.0, 3.0, 1e-5)),
+    **dict.fromkeys(
+        ("bdtr", "bdtrc", "bdtr_integer", "bdtrc_integer"),
+        ((0.0, 5.0, 0.4), (3.0, 3.0, 0.5), (1.0, 6.0, 1e-5), (0.0, 1.0, 0.0), (2.0, 5.0, 0.0), (1.0, 2.0, 1.0)),
+    ),
+    **dict.fromkeys(
+        ("nbdtr", "nbdtrc", "nbdtr_integer", "nbdtrc_integer"),
+        ((0.0, 5.0, 0.4), (3.0, 3.0, 0.5), (1.0, 6.0, 1e-5), (0.0, 1.0, 0.0), (2.0, 2.0, 0.0), (0.0, 2.0, 1.0)),
+    ),
+    **dict.fromkeys(("pdtri", "pdtri_integer"), ((0.0, 0.4), (2.0, 0.5), (1.0, 1e-5))),
+    **dict.fromkeys(("bdtri", "bdtri_integer"), ((0.0, 5.0, 0.4), (2.0, 3.0, 0.5), (1.0, 6.0, 1e-5))),
+    **dict.fromkeys(("nbdtri", "nbdtri_integer"), ((0.0, 5.0, 0.4), (2.0, 3.0, 0.5), (1.0, 1.0, 1e-5))),
+    **dict.fromkeys(
+        ("ellipkinc", "ellipeinc"),
+        ((0.7, 0.3), (0.0, 0.5), (0.7, 0.0), (0.7, 1.0), (2.0, 1e-9), (-3.0, -1.0), (40.0, 0.7), (1.5, 1.0 - 1e-5)),
+    ),
+    "elliprc": ((0.7, 1.3), (1.0, 1.0), (1.0, 1.0 + 1e-9), (0.0, 0.7), (0.7, -1.3), (1e-9, 2.0), (2.0, 1e-5)),
+    "elliprd": ((0.7, 1.3, 2.1), (1.0, 1.0, 1.0 + 1e-9), (2.1, 0.7, 2.1 + 1e-5), (1e-9, 40.0, 0.7)),
+    "elliprf": ((0.7, 1.3, 2.1), (1.0, 1.0, 1.0 + 1e-9), (2.1, 0.7, 2.1 + 1e-5), (1e-9, 40.0, 0.7)),
+    "elliprg": ((0.7, 1.3, 2.1), (1.0, 1.0, 1.0 + 1e-9), (2.1, 0.7, 2.1 + 1e-5), (1e-9, 40.0, 0.7)),
+    "wright_bessel": ((0.7, 1.3, 0.7), (1.0, 1.0, 0.0), (0.0, 1.3, 2.1), (2.0, 0.3, 1e-9)),
+    "log_wright_bessel": ((0.7, 1.3, 0.7), (1.0, 1.0, 0.0), (0.0, 1.3, 2.1), (2.0, 0.3, 1e-9)),
     "voigt_profile": ((0.7, 1.3, 1.2), (0.0, 1.3, 1.2), (-1.0, 1e-5, 0.7), (1e-9, 0.5, 1e-5), (40.0, 1.0, 1.0)),
 }
 
 # Roots that mpmath finds from a guess of SciPy's: without one there is none.
-_INVERSE: Final = ("gammaincinv", "gammainccinv", "betaincinv", "stdtrit", "chndtrix", "ndtri_exp")
+_INVERSE: Final = frozenset(
+    "gammaincinv gammainccinv betaincinv betainccinv stdtrit chndtrix ndtri_exp chdtri fdtri gdtria gdtrix kolmogi "
+    "pdtri pdtri_integer bdtri bdtri_integer nbdtri nbdtri_integer".split()
+)
 
 # Where functions are defined, if mpmath goes on beyond.
 _DEFINED: Final[dict[str, Callable[..., bool]]] = {
@@ -169,6 +204,38 @@ _DEFINED: Final[dict[str, Callable[..., bool]]] = {
     "gammainccinv": lambda a, p: 0 < p < 1,
     "betaincinv": lambda a, b, p: 0 < p < 1,
     "ndtri_exp": lambda x: x < 0,
+    "betainccinv": lambda a, b, p: 0 < p < 1,
+    "chdtr": lambda v, x: x >= 0,
+    "chdtri": lambda v, p: 0 < p < 1,
+    "fdtr": lambda a, b, x: x >= 0,
+    "fdtrc": lambda a, b, x: x >= 0,
+    "fdtri": lambda a, b, p: 0 < p < 1,
+    "gdtr": lambda a, b, x: a >= 0 and x >= 0,
+    "gdtrc": lambda a, b, x: a >= 0 and x >= 0,
+    "gdtria": lambda p, b, x: 0 < p < 1 and x > 0,
+    "gdtrix": lambda a, b, p: 0 < p < 1 and a > 0,
+    "pdtr": lambda k, m: m >= 0,
+    "pdtrc": lambda k, m: m >= 0,
+    **{name: lambda k, p: 0 < p < 1 for name in ("pdtri", "pdtri_integer")},
+    **{f"bdtr{kind}": lambda k, n, p: 0 <= p <= 1 for kind in ("", "c", "_integer", "c_integer")},
+    **{f"bdtr{kind}": lambda k, n, p: 0 < p < 1 for kind in ("i", "i_integer")},
+    **{f"nbdtr{kind}": lambda k, n, p: 0 <= p <= 1 for kind in ("", "c", "_integer", "c_integer")},
+    **{f"nbdtr{kind}": lambda k, n, p: 0 < p < 1 for kind in ("i", "i_integer")},
+    "nrdtrimn": lambda p, deviation, x: 0 < p < 1 and deviation > 0,
+    "nrdtrisd": lambda mean, p, x: 0 < p < 1 and p != 0.5,
+    "kolmogi": lambda p: 0 < p < 1,
+    **{name: lambda n, x: x >= 0 for name in ("kn", "kn_integer", "yn_double", "yn_integer")},
+    **{name: lambda x: x >= 0 for name in ("ker", "kei", "kerp", "keip")},
+    "modstruve": lambda v, x: x >= 0 or v == int(v),
+    "struve": lambda v, x: x >= 0 or v == int(v),
+    "binom": lambda n, k: n > -1,
+    "poch": lambda a, m: a >= 0 and a + m > 0,
+    "boxcox1p": lambda x, p: x >= -1,
+    "inv_boxcox": lambda z, p: 1 + p * z >= 0,
+    "inv_boxcox1p": lambda z, p: 1 + p * z >= 0,
+    "agm": lambda a, b: a * b >= 0,
+    "ellipkinc": lambda phi, m: m * mpmath.sin(phi) ** 2 < 1 and (m < 1 or abs(phi) < mpmath.pi / 2) and m <= 1,
+    "ellipeinc": lambda phi, m: m <= 1,
 }
 
 
@@ -205,7 +272,12 @@ def _exact(name: str) -> Callable[..., Any]:
 # How far out mpmath computes a function within a second; by default everywhere if it has no parameters.
 _FAR: Final = {"fmod": 1e8, "remainder": 1e8, "sindg": 1e8, "cosdg": 1e8, "tandg": 1e8, "cotdg": 1e8, "beta": 1e3,
                "owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0,
-               "y1": 40.0, "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
+               "y1": 40.0, "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0, "rgamma": 100.0, "binom": 40.0,
+               "poch": 40.0, "agm": 40.0, "boxcox": 40.0, "boxcox1p": 40.0, "inv_boxcox": 40.0, "inv_boxcox1p": 40.0,
+               "ellipkinc": 40.0, "ellipeinc": 40.0, "pdtr": 40.0, "pdtrc": 40.0,
+               **dict.fromkeys(("itstruve0", "itmodstruve0", "it2struve0", "ber", "bei", "ker", "kei"), 40.0),
+               **dict.fromkeys(("berp", "beip", "kerp", "keip", "kn", "kn_integer"), 40.0),
+               **dict.fromkeys(("yn_double", "yn_integer"), 40.0)}  # fmt: skip
 
 
 def _both_zero(point: Point, order: Order) -> bool:
@@ -226,6 +298,18 @@ def _edge(corner: Point) -> tuple[Convention, ...]:
 
 _IN_DEGREES: Final = frozenset({"sindg", "cosdg", "tandg", "cotdg"})
 
+
+def _boxcox(is_base_zero: Callable[[Point], bool]) -> tuple[Convention, ...]:
+    """Where the base is 0 and the exponent 1, a logarithm is infinite in place of which the rule has a large number."""
+    return (
+        Convention(
+            lambda p, o: p[1] == 1.0 and is_base_zero(p) and sum(o) > 1,
+            Demand(((-math.inf, math.inf),), nan=True),
+            "base 0 and λ = 1: 0, large or not finite in orders above the first",
+        ),
+    )
+
+
 _CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {
     "hypot": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
     "atan2": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
@@ -245,6 +329,17 @@ _CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {
         Convention(_both_zero, ZERO, "0 in higher orders"),
     ),
     "pseudo_huber": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
+    "powm1": (Convention(_both_zero, ZERO, "base and exponent 0: 0, in all orders"),),
+    "agm": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
+    "poch": (
+        Convention(
+            _both_zero, Demand(((-math.inf, math.inf),), nan=True), "both 0, where the function jumps: any number"
+        ),
+    ),
+    "boxcox": _boxcox(lambda p: p[0] == 0.0),
+    "boxcox1p": _boxcox(lambda p: p[0] == -1.0),
+    "inv_boxcox": _boxcox(lambda p: p[0] == -1.0),
+    "inv_boxcox1p": _boxcox(lambda p: p[0] == -1.0),
     "xlogy": _edge((0.0, 0.0)),
     "xlog1py": _edge((0.0, -1.0)),
 }
@@ -273,7 +368,7 @@ def case_of(name: str) -> Case:
 
 def _points(rule: Elementwise, exact: Callable[..., Any], wrt: tuple[int, ...], far: float) -> tuple[Point, ...]:
     points = _FEW.get(rule.name) or special_points(rule.domains, exact, wrt, far)
-    integers = TABLE[rule.name].integers | ({0} if rule.name == "expn" else set())
+    integers = TABLE[rule.name].integers | test_scipy_special.counts_of(rule.name)
     points = tuple(p for p in points if all(p[i] == int(p[i]) for i in integers if math.isfinite(p[i])))
     points = tuple(p for p in points if all(math.isfinite(p[i]) for i in range(rule.arity) if i not in wrt))
     if rule.name in _IN_DEGREES:
@@ -313,19 +408,19 @@ def is_guarded(rule: Elementwise) -> bool:
     return any(isinstance(part, Where) for each in rule.partials if each is not None for part in parts_of(each))
 
 
-_OF_LIBRARY: Final = {"hyperu": 1e-7, "dawsn": 1e-10}
+_OF_LIBRARY: Final = {"hyperu": 1e-7, "dawsn": 1e-10, "binom": 1e-9}
 """How precise rules and SciPy's own functions are, where that is less than usual.
 
 The third derivative of `dawsn` cancels below 7, where the asymptotic series begins.
 """
 
-SLOW: Final = frozenset({"owens_t", "chndtr", "chndtrix"})  # mpmath takes a minute
+SLOW: Final = frozenset({"owens_t", "chndtr", "chndtrix", "elliprd", "elliprf", "elliprg"})  # mpmath takes a minute
 FIRST_ONLY: Final = frozenset({"voigt_profile"})
 """Functions whose second derivatives are refused, so that nothing is compiled together with them."""
 
 RULES: Final = tuple(
     rule
-    for rule in (*elementwise.RULES, *special.RULES, *voigt.RULES)
+    for rule in (*elementwise.RULES, *special.RULES, *elliptic.RULES, *voigt.RULES)
     if isinstance(rule, Elementwise) and any(partial is not None for partial in rule.partials)
 )
 _RULE: Final = {rule.name: rule for rule in RULES}

@@ -44,7 +44,7 @@ NAMES: Final = {  # of array libraries, where the rules have others
     "gamma": "tgamma",
     "ndtri": "normcdfinv",
 }
-_OTHERS: Final = {"round", "identity", "jn", "expn_integer"}
+_OTHERS: Final = {"round", "identity", "jn", *(name for name in TABLE if name.endswith(("_integer", "_double")))}
 """Names of rules of compiled code that array libraries lack, or use with another meaning."""
 HOLOMORPHIC: Final = {
     *("add", "subtract", "multiply", "divide", "negative", "positive", "exp", "expm1", "log", "log10", "log2", "log1p"),
