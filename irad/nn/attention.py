@@ -334,7 +334,9 @@ def dot_product_attention(
     added, kept = _or_none(bias, q.dtype.type(0.0)), _or_none(mask, True)
     _check_scores(added.shape, added.size, heads.shape, keys.shape)
     _check_scores(kept.shape, kept.size, heads.shape, keys.shape)
-    return _side_by_side(_means(scaled, keys, values, added, kept, causal, fdrop), q)
+    if fdrop is None:
+        return _side_by_side(attend(scaled, keys, values, added, kept, causal)[0], q)
+    return _side_by_side(_means_of_dropped(scaled, keys, values, added, kept, causal, fdrop), q)
 
 
 @njit
@@ -481,22 +483,12 @@ def _joined(x):
     return out
 
 
-def _means(q, k, v, bias, mask, causal, fdrop):
-    """Means of values: in tiles, unless weights are dropped."""
-    raise NotImplementedError("for compiled code")
-
-
-@inner_overload(_means)
-def _compiled_means(q, k, v, bias, mask, causal, fdrop):
-    if isinstance(fdrop, types.NoneType | types.Omitted):
-        return lambda q, k, v, bias, mask, causal, fdrop: attend(q, k, v, bias, mask, causal)[0]
-
-    def of_dropped(q, k, v, bias, mask, causal, fdrop):
-        weights = _dropped(_weights(q, k, bias, mask, causal), fdrop)
-        out = batched_mul(_pairs(weights), _pairs(v))
-        return out.reshape(q.shape[0], q.shape[1], q.shape[2], v.shape[3])
-
-    return of_dropped
+@inner_njit
+def _means_of_dropped(q, k, v, bias, mask, causal, fdrop):
+    """Means of values with all weights in memory."""
+    weights = _dropped(_weights(q, k, bias, mask, causal), fdrop)
+    out = batched_mul(_pairs(weights), _pairs(v))
+    return out.reshape(q.shape[0], q.shape[1], q.shape[2], v.shape[3])
 
 
 def _dropped(weights, fdrop):
