@@ -16,7 +16,6 @@ from irad.ir.verifier import verify
 from irad.passes import stages
 from irad.passes.analysis.activity import everything, find_activity
 from irad.passes.analysis.effects import find_effects
-from irad.passes.analysis.linearity import check_linearity
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.analysis.promises import check_promises
 from irad.passes.analysis.refusals import check_unit
@@ -299,6 +298,8 @@ def _refuse(unit: Unit) -> None:
 
 def _check_linearity(unit: Unit) -> None:
     """Refuses a function that is to be transposed and is not linear."""
+    from irad.passes.analysis.linearity import check_linearity  # gradients do not need it
+
     check_linearity(unit)
 
 
