@@ -688,8 +688,22 @@ def softshrink(x, a=0.5):
     return 0.0 if -a <= x <= a else (x - a if x > 0.0 else x + a)
 
 
-gelu, thresholdrelu = gelu_tanh, trelu
-"""Second names, as NNlib has them."""
+gelu = gelu_tanh
+"""The activation `irad.nn.gelu_tanh` under the name that NNlib has for it.
+
+Examples:
+    >>> import irad
+    >>> irad.nn.gelu is irad.nn.gelu_tanh
+    True
+"""
+thresholdrelu = trelu
+"""The activation `irad.nn.trelu` under another name of NNlib's.
+
+Examples:
+    >>> import irad
+    >>> irad.nn.thresholdrelu is irad.nn.trelu
+    True
+"""
 
 
 # Functions around an activation: with a bias for each channel, and gated linear units.

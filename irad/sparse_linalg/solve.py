@@ -231,6 +231,13 @@ class Factors(NamedTuple):
         indices: their columns in CSR, rows in CSC.
         indptr: where each row begins in CSR, each column in CSC.
         by_rows: whether the matrix is in CSR.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad.sparse_linalg import Factors, csr_lu_factor
+        >>> factors = csr_lu_factor(np.array([2.0, 4.0]), np.array([0, 1]), np.array([0, 1, 2]))
+        >>> isinstance(factors, Factors), factors.data, bool(factors.by_rows)
+        (True, array([2., 4.]), True)
     """
 
     values: Any
