@@ -19,6 +19,7 @@ import irad.nn
 import irad.ode
 import irad.sparse_linalg  # the catalogue has the rules of what is imported
 from irad.frontend.custom import catalogue
+from irad.sparse_linalg.solve import factored
 
 
 class Operands(NamedTuple):
@@ -46,6 +47,7 @@ def values(*shape: int) -> Any:
 X = np.linspace(-1.0, 1.5, 6).reshape(1, 3, 2)
 INDICES, STARTS = np.array([0, 1, 1, 0]), np.array([0, 2, 4])
 ENTRIES, RIGHT = np.array([4.0, 1.0, 3.0, 0.5]), np.array([1.0, 2.0])
+FACTORS = irad.Const(factored(ENTRIES, INDICES, STARTS))
 ROWS = np.array([1, 0, 1])  # one is repeated
 CONVOLUTION = ((1, 1, 2), (0, 0, 0, 0, 1, 0), (1, 1, 1), 1, False)  # stride, padding, dilation, groups, flipped
 WINDOWS = ((1, 1, 2), (1, 1, 1), (0, 0, 0, 0, 1, 0))  # size, stride, padding
@@ -102,13 +104,16 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.softmaxes._logsumexp": (at(X),),
     "irad.nn.softmaxes._put_logsoftmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
     "irad.nn.softmaxes._put_softmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
-    "irad.sparse_linalg.solve._csc_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
-    "irad.sparse_linalg.solve._csr_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
+    # with respect to the right-hand side: factors stay as they are where a difference changes the entries
+    "irad.sparse_linalg.solve.solution": tuple(
+        at(FACTORS, irad.Const(ENTRIES), INDICES, STARTS, RIGHT, by_rows, single=False) for by_rows in (True, False)
+    ),
 }
 """Operands of the rules of functions that a module defines."""
 
 WITHOUT_DERIVATIVE = frozenset(
     {
+        "irad.implicit.pseudoinverse._check_rank",
         "irad.implicit.unknowns.check_count",
         "irad.integrate.outcome._check",
         "irad.integrate.outcome.check_derivative",
@@ -133,6 +138,7 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.ode.solve._settings",
         "irad.sparse_linalg.products.check_matrix",
         "irad.sparse_linalg.products.check_size",
+        "irad.sparse_linalg.solve.factored",
     }
 )
 """Functions that are declared inactive: checks of arguments, names, and the sizes of steps."""

@@ -14,6 +14,7 @@ from irad.implicit.fixed_points import _fixed_point
 from irad.implicit.krylov import krylov_of
 from irad.implicit.minima import _argmin
 from irad.implicit.newton import _brentq, _newton
+from irad.implicit.pseudoinverse import _lsqr
 from irad.integrate.cubature import cubature_of
 from irad.integrate.integrands import batched, pointwise
 from irad.integrate.quad import quadrature_of
@@ -110,6 +111,9 @@ MADE: dict[str, dict[str, Made]] = {
         "a minimum": lambda: (_argmin(valley), irad.Const((np.zeros(2), 1e-11, 0.0, 200)), (np.array([0.5, 0.2]), 0.7)),
         "cg": lambda: (krylov_of(symmetric, "cg"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
         "gmres": lambda: (krylov_of(symmetric, "gmres"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
+    },
+    "irad.implicit.pseudoinverse._with_rule": {
+        "least squares": lambda: (_lsqr(symmetric), irad.Const(KRYLOV[:4]), (TWO, (np.array([3.0, 1.0, 2.0]),))),
     },
     "irad.ode.adjoints.discrete": {
         "Runge and Kutta": lambda: (

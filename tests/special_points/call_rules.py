@@ -313,7 +313,7 @@ _OF_SCIPY: Final = tuple(
         _FEW if label in ("ker", "kei", "ker'", "kei'") else _of_one(exact, _FAR.get(name, 40.0)),
         count=len(results),
         guarded=name in ("sici", "shichi", "airye", "it2j0y0", "it2i0k0", "kelvin"),
-        scale=float("fresnel" in name),
+        scale=4.0 if name == "airye" else float("fresnel" in name),
         is_pair=name in _PAIRS,
         conventions=_AT_ZERO.get(label, ()) if name == "airye" else (),
     )

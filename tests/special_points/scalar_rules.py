@@ -361,6 +361,7 @@ def case_of(name: str) -> Case:
         _CONVENTIONS.get(rule.name, ()),
         is_guarded(rule),
         _OF_LIBRARY.get(name, 1e-11),
+        _SCALES.get(name, 0.0),
         far=min(far, 1e45),
         not_right=known.listed().get(name, {}),
     )
@@ -408,7 +409,8 @@ def is_guarded(rule: Elementwise) -> bool:
     return any(isinstance(part, Where) for each in rule.partials if each is not None for part in parts_of(each))
 
 
-_OF_LIBRARY: Final = {"hyperu": 1e-7, "dawsn": 1e-10, "binom": 1e-9}
+_OF_LIBRARY: Final = {"hyperu": 1e-7, "dawsn": 1e-10, "binom": 1e-9, "struve": 1e-9, "fdtri": 1e-5}
+_SCALES: Final = {"binom": 1.0}  # derivatives that vanish for whole numbers are sums of terms of this size
 """How precise rules and SciPy's own functions are, where that is less than usual.
 
 The third derivative of `dawsn` cancels below 7, where the asymptotic series begins.
