@@ -83,6 +83,7 @@ def test_the_pipeline_is_what_runs():
     assert seen == shown
     left_out = {each.name for each in PIPELINE if each.stage is not PassStage.PREPARE} - set(seen)
     seldom = {
+        "analysis.linearity",
         "analysis.activity.oracle",
         "parallel.sharing",
         "parallel.ownership",

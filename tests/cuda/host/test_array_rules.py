@@ -111,6 +111,7 @@ def test_integers_that_are_moved_are_constants(f, arrays):
 
 
 TWO = [name for name in CALLED if getattr(_function(name), "nin", 1) == 2 and len(_active(RULES[name])) == 2]
+TWO.remove("pdtri")  # of a count and a probability: the operands below are neither
 
 
 @pytest.mark.parametrize("name", TWO)
