@@ -21,17 +21,17 @@ from numba.extending import overload
 
 from irad.api.checkpointing.values import Leaf, leaves_of, pulled_call, structured
 from irad.api.functions import remembered
-from irad.frontend.custom.rule_arguments import AugmentedReturn
-from irad.frontend.custom.rules_from_partials import kept_value, zero_shadow, zero_tangent
+from irad.frontend.custom.rules_from_partials import zero_tangent
 from irad.frontend.custom.rules_from_pure_functions import (
     added,
+    aligned,
+    augmented_from,
     check_constant,
-    check_new,
     filled,
+    given,
     nothing,
     of_type,
     parted,
-    zeros_of_parts,
 )
 from irad.frontend.generated import function_from
 
@@ -49,41 +49,21 @@ def transposed_functions(
         file: name of the file in tracebacks.
     """
     names, fixed, varied = parted(count, constants)
-    given = "".join(f", {name}" for name in names)
     values = f"({''.join(f'{name}.value, ' for name in names)})"
     kept = "".join(
         f"kept_value({name}.value) if config.overwritten[{i}] else {name}.value, " for i, name in enumerate(names)
     )
-    augmented = (
-        f"def augmented(config{given}):\n"
-        f"    result = function(*{values})\n"
-        f"    check_new(result, {values})\n"
-        f"    tape = ({kept}), zeros_of_parts(result)\n"
-        "    if config.needs_shadow:\n"
-        "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
-        "    return AugmentedReturn(result, None, tape)\n"
-    )
     arguments = f"({''.join(f'{name}, ' for name in varied)})"
-    places = iter(range(len(varied)))
-    aligned = "".join("None, " if name in fixed else f"found[{next(places)}], " for name in names)
     tangents = "".join(f"zero_tangent(tape[0][{i}]), " for i, name in enumerate(names) if name in varied)
     reverse = (
-        f"def reverse(config, cotangent, tape{given}):\n"
+        f"def reverse(config, cotangent, tape{given(names)}):\n"
         + "".join(f"    check_constant({name})\n" for name in fixed)
         + "    if config.has_cotangent:\n"
         f"        found = transposed(config, linear, {arguments}, tape[0], ({tangents}), filled(cotangent, tape[1]))\n"
         "    else:\n"
         f"        found = nothing({arguments})\n"
-        f"    return ({aligned})\n"
+        f"    return ({aligned(names, fixed)})\n"
     )
-    forth = {
-        "function": function,
-        "check_new": check_new,
-        "kept_value": kept_value,
-        "zero_shadow": zero_shadow,
-        "zeros_of_parts": zeros_of_parts,
-        "AugmentedReturn": AugmentedReturn,
-    }
     back = {
         "linear": _linear_part(rule, count, constants, file),
         "transposed": transposed,
@@ -93,7 +73,9 @@ def transposed_functions(
         "check_constant": check_constant,
     }
     return {
-        "augmented_primal": function_from("augmented", augmented, file, forth),
+        "augmented_primal": augmented_from(
+            names, f"result = function(*{values})", f"({kept}), zeros_of_parts(result)", file, {"function": function}
+        ),
         "reverse": function_from("reverse", reverse, file, back),
     }
 

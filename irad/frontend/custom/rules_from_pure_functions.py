@@ -37,7 +37,7 @@ def tangent_functions(
         file: name of the file in tracebacks.
     """
     names, fixed, varied = parted(count, constants)
-    lines = [f"def forward(config{_given(names)}):", *(f"    check_constant({name})" for name in fixed)]
+    lines = [f"def forward(config{given(names)}):", *(f"    check_constant({name})" for name in fixed)]
     for name in varied:
         lines += [
             f"    if is_active({name}):",
@@ -70,41 +70,63 @@ def cotangent_functions(
         file: name of the file in tracebacks.
     """
     names, fixed, varied = parted(count, constants)
-    augmented = (
-        f"def augmented(config{_given(names)}):\n"
-        f"    result, kept = rule({_listed(names)})\n"
-        f"    check_new(result, ({_listed(names)}))\n"
-        f"    tape = kept_value(kept), zeros_of_parts(result), kept_value(({_listed(fixed)}))\n"
-        "    if config.needs_shadow:\n"
-        "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
-        "    return AugmentedReturn(result, None, tape)\n"
-    )
     kept = "".join(f"tape[2][{i}], " for i in range(len(fixed)))
-    places = iter(range(len(varied)))
-    aligned = "".join("None, " if name in fixed else f"found[{next(places)}], " for name in names)
     arguments = f"({''.join(f'{name}, ' for name in varied)})"
     reverse = (
-        f"def reverse(config, cotangent, tape{_given(names)}):\n"
+        f"def reverse(config, cotangent, tape{given(names)}):\n"
         + "".join(f"    check_constant({name})\n" for name in fixed)
         + "    if config.has_cotangent:\n"
         f"        found = spread(rule({kept}tape[0], filled(cotangent, tape[1])), {arguments})\n"
         "    else:\n"
         f"        found = nothing({arguments})\n"
-        f"    return ({aligned})\n"
+        f"    return ({aligned(names, fixed)})\n"
     )
-    scope = {
-        "rule": forward,
+    back = {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing, "check_constant": check_constant}
+    return {
+        "augmented_primal": augmented_from(
+            names,
+            f"result, kept = rule({_listed(names)})",
+            f"kept_value(kept), zeros_of_parts(result), kept_value(({_listed(fixed)}))",
+            file,
+            {"rule": forward},
+        ),
+        "reverse": function_from("reverse", reverse, file, back),
+    }
+
+
+def augmented_from(names: Sequence[str], call: str, tape: str, file: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """The augmented primal of a rule.
+
+    Args:
+        names: of the arguments.
+        call: the statement that computes ``result``.
+        tape: the expression of what is kept.
+        file: name of the file in tracebacks.
+        scope: names that ``call`` uses.
+    """
+    source = (
+        f"def augmented(config{given(names)}):\n"
+        f"    {call}\n"
+        f"    check_new(result, ({_listed(names)}))\n"
+        f"    tape = {tape}\n"
+        "    if config.needs_shadow:\n"
+        "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
+        "    return AugmentedReturn(result, None, tape)\n"
+    )
+    known = {
         "check_new": check_new,
         "kept_value": kept_value,
         "zero_shadow": zero_shadow,
         "zeros_of_parts": zeros_of_parts,
         "AugmentedReturn": AugmentedReturn,
     }
-    back = {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing, "check_constant": check_constant}
-    return {
-        "augmented_primal": function_from("augmented", augmented, file, scope),
-        "reverse": function_from("reverse", reverse, file, back),
-    }
+    return function_from("augmented", source, file, {**known, **scope})
+
+
+def aligned(names: Sequence[str], fixed: Collection[str]) -> str:
+    """The items that a reverse returns: those of ``found`` for arguments with a derivative, None for the fixed ones."""
+    places = iter(range(len(names)))
+    return "".join("None, " if name in fixed else f"found[{next(places)}], " for name in names)
 
 
 def parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str], list[str]]:
@@ -113,7 +135,8 @@ def parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str]
     return names, [names[i] for i in constants], [name for i, name in enumerate(names) if i not in constants]
 
 
-def _given(names: Sequence[str]) -> str:
+def given(names: Sequence[str]) -> str:
+    """The arguments as parameters after the first."""
     return "".join(f", {name}" for name in names)
 
 
