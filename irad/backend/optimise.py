@@ -12,6 +12,7 @@ linked. Meanwhile what is compared are copies of numbers, see `irad.backend.equa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +20,7 @@ import llvmlite.binding as llvm
 
 from irad.backend import equality, patterns
 from irad.backend.compat import with_attribute
-from irad.backend.toolchain import Toolchain, add_loop_passes
+from irad.backend.toolchain import Toolchain, add_loop_passes, one_of_each_function
 from irad.ir.instructions import Br, CondBr
 from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
@@ -82,6 +83,21 @@ def scalarise(
     Returns:
         The optimised text. Source lines stay attached.
     """
+    # With functions that must stay calls a front end holds the compiler's lock, as options of LLVM ask for.
+    with one_of_each_function() if noinline else nullcontext():
+        return _scalarise(module_or_text, keep, toolchain, noinline, raising, peels, references, lengths)
+
+
+def _scalarise(
+    module_or_text: Any,
+    keep: Collection[str],
+    toolchain: Toolchain,
+    noinline: Collection[str],
+    raising: Collection[str],
+    peels: bool,
+    references: ReferenceCounts | None,
+    lengths: _Lengths,
+) -> str:
     module = llvm.parse_assembly(equality.hide(module_or_text)) if isinstance(module_or_text, str) else module_or_text
     cold = frozenset(raising).difference(keep)
     module = _internalise(module, frozenset(keep), cold.union(noinline))

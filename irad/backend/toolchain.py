@@ -8,7 +8,7 @@ makes the code callable has to define.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Final
@@ -81,22 +81,42 @@ _VECTORS: Final = {
 """Options of LLVM's: their value for derivatives, and afterwards that by default (of the last, the one of x86)."""
 
 
+_ONE_OF_EACH_FUNCTION: Final = {"funcspec-max-iters": ("0", "10")}
+"""LLVM clones large functions for constant arguments, those that stay calls as well; values as above."""
+
+
 @contextmanager
 def vectors_of_derivatives() -> Iterator[None]:
     """Meanwhile LLVM makes vectors of more loops.
 
     For all that LLVM compiles in this process, so under the compiler's lock.
     """
-    _set_options(0)
+    with _options(_VECTORS):
+        yield
+
+
+@contextmanager
+def one_of_each_function() -> Iterator[None]:
+    """Meanwhile LLVM does not clone functions: a clone has another name, by which no rule is found.
+
+    For all that LLVM compiles in this process, so under the compiler's lock.
+    """
+    with _options(_ONE_OF_EACH_FUNCTION):
+        yield
+
+
+@contextmanager
+def _options(values: Mapping[str, tuple[str, str]]) -> Iterator[None]:
+    _set_options(values, 0)
     try:
         yield
     finally:
-        _set_options(1)
+        _set_options(values, 1)
 
 
-def _set_options(which: int) -> None:
-    for option, values in _VECTORS.items():
-        llvm.set_option("", f"-{option}={values[which]}")
+def _set_options(values: Mapping[str, tuple[str, str]], which: int) -> None:
+    for option, each in values.items():
+        llvm.set_option("", f"-{option}={each[which]}")
 
 
 def own_code(text: str) -> Any:

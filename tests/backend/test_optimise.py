@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numba import njit, typeof
 
+from irad.backend.compat import with_attribute
 from irad.backend.optimise import scalarise
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.library import CPU
@@ -367,6 +368,50 @@ def test_noinline_stays_a_call() -> None:
     text = scalarise(SWITCH, ("kept",), CPU, noinline=("hidden",))
     assert re.search(r"define internal .*@hidden\(", text)
     assert re.search(r"call .*@hidden\(", text)
+
+
+def _of_a_constant(parts: int) -> str:
+    """A program whose second function LLVM would clone, since it becomes much shorter with the constant argument."""
+    body = "".join(
+        f"""
+  %a{i} = add i32 %n, {i}
+  %b{i} = mul i32 %a{i}, %a{i}
+  %c{i} = urem i32 %b{i}, 1000
+  call void @effect(i32 %c{i})"""
+        for i in range(parts)
+    )
+    return f"""
+declare void @effect(i32)
+define void @kept(i32 %x, i1 %flag) {{
+  br i1 %flag, label %a, label %b
+a:
+  call void @ruled(i32 3)
+  ret void
+b:
+  call void @ruled(i32 %x)
+  ret void
+}}
+define void @ruled(i32 %n) {{{body}
+  ret void
+}}
+"""
+
+
+def test_what_stays_a_call_is_not_cloned_for_constant_arguments() -> None:
+    """A clone has another name, so a function with a rule would silently be differentiated without it."""
+    text = _of_a_constant(200)
+    assert "@ruled.specialized" in _optimised_by_llvm(text), "LLVM does not clone it any more: choose another program"
+    text = scalarise(text, ("kept", "ruled"), CPU, noinline=("ruled",))
+    assert set(re.findall(r"call void @(ruled[^(]*)", text)) == {"ruled"}
+
+
+def _optimised_by_llvm(text: str) -> str:
+    module = llvm.parse_assembly(text)
+    module.get_function("ruled").linkage = "weak_odr"
+    module = with_attribute(module, ["ruled"], "noinline")
+    builder = CPU.scalar_pass_builder()
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
 
 
 def test_reference_counts_that_cancel_are_removed() -> None:
