@@ -24,7 +24,7 @@ from irad.passes.augmented.allocation_failure import check_allocations, check_st
 from irad.passes.augmented.deferred_frees import defer_frees, keepable
 from irad.passes.augmented.shadows import build_augmented
 from irad.passes.augmented.unroll_and_jam import unroll_and_jam
-from irad.passes.callees import callees_first, mark_remote, returns_new
+from irad.passes.callees import callees_first, is_from_outside, mark_remote, returns_new
 from irad.passes.dead_functions import drop_leftovers
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
@@ -164,9 +164,15 @@ def _summarise_ruled(program: Program) -> None:
     memory = dict(request.ruled)
     for function in callees_first([f for f in program.module.defined_functions() if f.name in memory]):
         known = dict(zip(function.params, memory[str(function.name)], strict=True))
-        new = returns_new(function, program.registry)
-        result = function.params[program.request.host.result]
-        summarise(function, known, program.registry, result, returns_new=new, signatures=signatures)
+        summarise(
+            function,
+            known,
+            program.registry,
+            function.params[request.host.result],
+            returns_new=returns_new(function, program.registry),
+            has_rule=is_from_outside(function, program.registry),
+            signatures=signatures,
+        )
 
 
 def _mark_remote(program: Program) -> None:

@@ -3,6 +3,7 @@
 Input   a loop function, or one that has a rule: functions whose callers know what the arguments point to.
 Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
 Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
+        A user's rule may read numbers that the body does not: those of untouched parameters count as read.
 Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the
         call is refused where it takes part in a derivative. So it is where one piece of memory is returned as numbers
         of two types.
@@ -35,6 +36,7 @@ def summarise(
     result: Parameter | None = None,
     *,
     returns_new: bool = False,
+    has_rule: bool = False,
     signatures: Signatures = NO_SIGNATURES,
 ) -> None:
     """Attaches the summary, where there is one.
@@ -45,6 +47,7 @@ def summarise(
         registry: the rules.
         result: the parameter that points to memory for the result, in which pointers may be passed on.
         returns_new: whether those point to new memory, as a user promised.
+        has_rule: whether a user's rule says what the result depends on: maybe on numbers that the body does not read.
         signatures: signatures of the functions of the program.
     """
     points_to = find_objects(function, memory, registry, signatures=signatures)
@@ -75,9 +78,17 @@ def summarise(
         return
     if kinds - {ObjectKind.ARGUMENT}:
         function.attributes = (*function.attributes, f'"{FILLS}"="0"')
+    if has_rule:
+        reads |= _untouched(points_to, memory, reads | writes | handed_on)
     for key, mask in ((READS, reads), (WRITES, writes), (CAPTURES, handed_on)):
         positions = ",".join(map(str, sorted(_parameter_numbers(function, points_to, mask))))
         function.attributes = (*function.attributes, f'"{key}"="{positions}"')
+
+
+def _untouched(points_to: PointsTo, memory: Mapping[Parameter, MemoryType | None], touched: int) -> int:
+    """The memory with floats of the parameters through which a function does nothing."""
+    masks = [points_to.mask(param) for param, holds in memory.items() if holds is not None and holds.floats()]
+    return union(mask for mask in masks if not mask & touched)
 
 
 def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType | None) -> bool:

@@ -445,3 +445,51 @@ def test_arrays_of_loops_are_copied_where_they_change(with_rule, f):
 def test_arrays_of_loops_are_copied_only_there(with_rule, f):
     with_rule(norm, _norm_augmented, _norm_marking)
     assert bool(np.isnan(irad.grad(njit(f))(2.0, 4))) is (f in CHANGED)
+
+
+# ---------------------------------------------------------------------------------- what the body does not depend on
+
+
+@njit
+def first(a, b):
+    """A function whose rule says that the result depends on both arrays, where the body reads one."""
+    return a[0]
+
+
+def _of_both(config, cotangent, tape, a, b):
+    if is_active(a):
+        a.shadow[0] += cotangent
+    if is_active(b):
+        b.shadow[:] += cotangent
+    return None, None
+
+
+def _tangent_of_both(config, a, b):
+    tangent = a.tangent[0] if is_active(a) else 0.0
+    return a.value[0], tangent + b.tangent.sum() if is_active(b) else tangent
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_a_rule_may_depend_on_arrays_that_the_body_does_not_read(with_rule, plan):
+    with_rule(first, lambda config, a, b: AugmentedReturn(a.value[0], None, None), _of_both)
+    rules.forward(first)(_tangent_of_both)
+
+    @njit
+    def local(x):
+        a, b = np.empty(2), np.empty(3)
+        for i in range(2):
+            a[i] = x * x
+        for i in range(3):
+            b[i] = x * x
+        return first(a, b)
+
+    @njit
+    def only_the_second(x, b):
+        return x * first(np.ones(1), b)
+
+    options = irad.Options(plan=plan)
+    assert irad.grad(local, options=options)(3.0) == 6.0 + 18.0
+    assert irad.jvp(local, (3.0,), (1.0,)) == (9.0, 24.0)
+    found = irad.grad(only_the_second, argnums=1, options=options)(2.0, np.ones(3))
+    np.testing.assert_array_equal(found, 2.0)
+    assert irad.jvp(only_the_second, (2.0, np.ones(3)), (0.0, np.ones(3)))[1] == 6.0

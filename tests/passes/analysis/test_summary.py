@@ -14,12 +14,14 @@ _RECORDS = """
 """
 
 
-def attributes(body: str) -> tuple[str, ...]:
+def attributes(body: str, *, has_rule: bool = False) -> tuple[str, ...]:
     """Of a function with memory for its result, a place for an exception, and two arrays."""
     text = f"{_RECORDS}define void @f(ptr noalias %ret, ptr noalias %exc, ptr %a, ptr %b, i1 %c) {{\n{body}\n}}\n"
     _, function = parsed(text)
     ret, exc, a, b, *_ = function.params
-    summarise(function, {ret: _NO_POINTERS, exc: _NO_POINTERS, a: DOUBLES, b: DOUBLES}, registry(), ret)
+    summarise(
+        function, {ret: _NO_POINTERS, exc: _NO_POINTERS, a: DOUBLES, b: DOUBLES}, registry(), ret, has_rule=has_rule
+    )
     return function.attributes
 
 
@@ -34,6 +36,13 @@ _ADD = """  %x = load double, ptr %a
 
 def test_reads_and_writes() -> None:
     assert attributes(_ADD) == summary("2", "3")
+
+
+def test_a_rule_may_read_what_the_body_leaves_alone() -> None:
+    assert attributes("  ret void", has_rule=True) == summary("2,3", "")
+    assert attributes("  store double 1.0, ptr %b\n  ret void", has_rule=True) == summary("2", "3")
+    assert attributes(f"  store ptr %b, ptr %ret\n{_ADD}", has_rule=True) == summary("2", "0,3", "3")
+    assert attributes("  ret void") == summary("", "")
 
 
 def test_a_pointer_to_an_argument_in_the_result() -> None:
