@@ -160,15 +160,10 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
         >>> irad.interpolate.grid(np.array([[0.5, 0.5]]), axes, values)
         array([1.])
     """
-    points, values, axes = floats("grid", points), inexact("grid", values), _float_axes(axes)
+    points, values, axes = floats("grid", points), inexact("grid", values), float_axes(axes)
     require_axes("grid", 2, points)
     count, dimensions = points.shape
-    if len(axes) != dimensions or values.ndim != dimensions:
-        _refuse_dimensions(dimensions, len(axes), values.ndim)
-    for d in range(dimensions):
-        if axes[d].size != values.shape[d] or axes[d].size < 2:
-            _refuse_axis(d, axes[d].size, values.shape[d])
-        check_order(axes[d], False)
+    check_grid("grid", dimensions, axes, values.shape, 2, False)
     flat = values.reshape(-1)
     found = np.full(count, values.dtype.type(0) * 0.0)
     places, shares = np.empty(dimensions, np.int64), np.empty(dimensions)
@@ -186,12 +181,27 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
     return found
 
 
-def _float_axes(axes: Any) -> Any:
+@inactive_in_irad
+@njit
+def check_grid(name: str, columns: int, axes: Any, shape: Any, least: int, strictly: bool) -> None:
+    """Refuses axes other than those of an array with a shape, too few knots, and knots that do not ascend."""
+    if len(axes) != columns or len(shape) != columns:
+        raise ValueError(f"{name}: points with {columns} columns, {len(axes)} axes, and values with {len(shape)} axes")
+    for d in range(columns):
+        if axes[d].size != shape[d] or axes[d].size < least:
+            raise ValueError(
+                f"{name}: {axes[d].size} knots for axis {d}, along which there are {shape[d]} values;"
+                f" {least} or more are needed"
+            )
+        check_order(axes[d], strictly)
+
+
+def float_axes(axes: Any) -> Any:
     """Arrays of one type, in double precision."""
     raise NotImplementedError("for compiled code")
 
 
-@overload(_float_axes)
+@overload(float_axes)
 def _compiled_float_axes(axes):  # type: ignore[no-untyped-def]
     if not isinstance(axes, types.BaseTuple):
         raise SignatureError(
@@ -202,7 +212,7 @@ def _compiled_float_axes(axes):  # type: ignore[no-untyped-def]
         )
     if len(axes) == 0:
         return lambda axes: ()
-    return lambda axes: (_float_axis(axes[0]), *_float_axes(axes[1:]))
+    return lambda axes: (_float_axis(axes[0]), *float_axes(axes[1:]))
 
 
 @register_jitable
@@ -210,17 +220,3 @@ def _float_axis(knots):  # type: ignore[no-untyped-def]
     knots = floats("grid", knots)
     require_axes("grid", 1, knots)
     return knots.astype(np.float64)
-
-
-@inactive_in_irad
-@njit
-def _refuse_dimensions(columns, axes, dimensions):  # type: ignore[no-untyped-def]
-    raise ValueError(f"grid: points with {columns} columns, {axes} axes, and values with {dimensions} axes")
-
-
-@inactive_in_irad
-@njit
-def _refuse_axis(axis, knots, values):  # type: ignore[no-untyped-def]
-    raise ValueError(
-        f"grid: {knots} knots for axis {axis}, along which there are {values} values; two or more are needed"
-    )

@@ -55,7 +55,7 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
         above[0] -= h[0] * h[0] / h[1]
         diagonal[-1] += h[-1] * (h[-1] + h[-2]) / h[-2]
         below[-1] -= h[-1] * h[-1] / h[-2]
-    found[1:-1] = _tridiagonal(below, diagonal, above, right)
+    found[1:-1] = tridiagonal(below, diagonal, above, right)
     if not natural:
         found[0] = ((h[0] + h[1]) * found[1] - h[0] * found[2]) / h[1]
         found[-1] = ((h[-1] + h[-2]) * found[-2] - h[-1] * found[-3]) / h[-2]
@@ -63,7 +63,7 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
 
 
 @register_jitable
-def _tridiagonal(below, diagonal, above, right):  # type: ignore[no-untyped-def]
+def tridiagonal(below, diagonal, above, right):  # type: ignore[no-untyped-def]
     """Thomas's algorithm; ``below[0]`` and the last of ``above`` are not used."""
     n = diagonal.size
     pivots, x = diagonal.copy(), right.copy()
