@@ -27,13 +27,14 @@ from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.outcome import all_of, check_derivative, first_two, told
-from irad.integrate.panels import EPSILON, total_of
+from irad.integrate.panels import EPSILON, kind_of, place_of, point_of, total_of
 from irad.integrate.quad import as_points
 from irad.integrate.slots import add, cleared, distance, inner, largest, move, room, taken
 
 # Genz and Malik's rule on one box, of degree 7 with one of degree 5 in it, and adaptive halving of boxes.
 #
 # Only some axes may be integrated over; on the others a box is a point. Values are rows of numbers, as in `panels.py`.
+# An infinite range of an axis is mapped to a finite one as there, so boxes are those of places.
 #
 # Source: Genz, Malik: An adaptive algorithm for numerical integration over an N-dimensional rectangular region,
 # J. Comput. Appl. Math. 6 (1980) 295-302.
@@ -65,32 +66,39 @@ def box_of(sample: Any) -> Any:
     """The rule on a box, for ``sample(x, data)``: it fills two rows, and says which axis to halve."""
 
     @inner_jitable
-    def at(kept, index, fifth, weights, x, data):  # type: ignore[no-untyped-def]
+    def at(kept, index, fifth, weights, places, maps, data):  # type: ignore[no-untyped-def]
+        kinds, origins, x = maps
+        stretch = 1.0
+        for i in range(x.size):
+            x[i], factor = point_of(kinds[i], origins[i], places[i])
+            stretch *= factor
         value = sample(x, data)
-        add(kept, index, weights[0], value)
-        add(fifth, 0, weights[1], value)
-        return value
+        add(kept, index, weights[0] * stretch, value)
+        add(fifth, 0, weights[1] * stretch, value)
+        return value, stretch
 
     @inner_jitable
-    def box(middle, half, axes, kept, index, fifth, change, data):  # type: ignore[no-untyped-def]
+    def box(middle, half, axes, kept, index, fifth, change, maps, data):  # type: ignore[no-untyped-def]
         volume, x = 1.0, middle.copy()
         for i in axes:
             volume *= 2.0 * half[i]
         weights = weights_of(axes.size, volume)
         kept[index] = 0.0
         fifth[0] = 0.0
-        centre = at(kept, index, fifth, weights[0], x, data)
+        centre, stretch = at(kept, index, fifth, weights[0], x, maps, data)
         change[1] = 0.0
-        add(change, 1, 1.0, centre)
+        add(change, 1, stretch, centre)
         chosen, most = 0, -1.0
         for i in axes:
             change[0] = 0.0
             move(change, 0, -2.0 * (1.0 - 1.0 / 7.0), change, 1)
             for side in (-1.0, 1.0):
                 x[i] = middle[i] + side * _NEAR * half[i]
-                add(change, 0, 1.0, at(kept, index, fifth, weights[1], x, data))
+                value, stretch = at(kept, index, fifth, weights[1], x, maps, data)
+                add(change, 0, stretch, value)
                 x[i] = middle[i] + side * _FAR * half[i]
-                add(change, 0, -1.0 / 7.0, at(kept, index, fifth, weights[2], x, data))
+                value, stretch = at(kept, index, fifth, weights[2], x, maps, data)
+                add(change, 0, -stretch / 7.0, value)
             x[i] = middle[i]
             size = distance(change, 0, change, 2)  # the last row is zero
             if size > most or (size == most and abs(half[i]) > abs(half[chosen])):
@@ -100,25 +108,50 @@ def box_of(sample: Any) -> Any:
                 for sides in range(4):
                     x[i] = middle[i] + (-_FAR if sides & 1 else _FAR) * half[i]
                     x[j] = middle[j] + (-_FAR if sides & 2 else _FAR) * half[j]
-                    at(kept, index, fifth, weights[3], x, data)
+                    at(kept, index, fifth, weights[3], x, maps, data)
                 x[j] = middle[j]
             x[i] = middle[i]
         for corner in range(2**axes.size):
             for place, i in enumerate(axes):
                 x[i] = middle[i] + (-_CORNER if corner >> place & 1 else _CORNER) * half[i]
-            at(kept, index, fifth, weights[4], x, data)
+            at(kept, index, fifth, weights[4], x, maps, data)
         return chosen
 
     return box
+
+
+@inner_jitable
+def map_of(a, b):  # type: ignore[no-untyped-def]
+    """The map of each axis, as kind and origin; the places of the limits.
+
+    An axis whose limits are the same infinity has one place: nothing is integrated there.
+    """
+    n = a.size
+    kinds, origins, low, high = np.zeros(n, np.int64), np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(n):
+        if a[i] != b[i] or np.isfinite(a[i]):
+            kinds[i], origins[i] = kind_of(a[i], b[i])
+            low[i], high[i] = place_of(kinds[i], origins[i], a[i]), place_of(kinds[i], origins[i], b[i])
+    return kinds, origins, low, high
+
+
+@inner_jitable
+def centre_of(a, b):  # type: ignore[no-untyped-def]
+    """The point that is mapped to the middle of the box."""
+    kinds, origins, low, high = map_of(a, b)
+    x = np.empty(a.size)
+    for i in range(a.size):
+        x[i] = point_of(kinds[i], origins[i], 0.5 * (low[i] + high[i]))[0]
+    return x
 
 
 def adaptive_boxes(box: Any) -> Any:
     """A cubature that halves the box with the largest error until their sum is small enough."""
 
     @inner_jitable
-    def measure(index, state, axes, fifth, change, data):  # type: ignore[no-untyped-def]
+    def measure(index, state, axes, fifth, change, maps, data):  # type: ignore[no-untyped-def]
         middles, halves, errors, chosen, kept, whole = state
-        chosen[index] = box(middles[index], halves[index], axes, kept, index, fifth, change, data)
+        chosen[index] = box(middles[index], halves[index], axes, kept, index, fifth, change, maps, data)
         errors[index] = distance(kept, index, fifth, 0)
         move(whole, 0, 1.0, kept, index)
 
@@ -129,14 +162,16 @@ def adaptive_boxes(box: Any) -> Any:
         errors, chosen = np.zeros(most), np.zeros(most, np.int64)
         kept, fifth, change = room(like, most), room(like, 1), room(like, 3)
         whole, zero = room(like, 1), room(like, 1)
+        kinds, origins, low, high = map_of(a, b)
+        maps = kinds, origins, np.empty(n)
         for i in range(n):
-            middles[0, i], halves[0, i] = 0.5 * (a[i] + b[i]), 0.5 * (b[i] - a[i])
+            middles[0, i], halves[0, i] = 0.5 * (low[i] + high[i]), 0.5 * (high[i] - low[i])
         count, worst, boxes = 1, 0, 0
         state = middles, halves, errors, chosen, kept, whole
         while True:
-            measure(count - 1, state, axes, fifth, change, data)
+            measure(count - 1, state, axes, fifth, change, maps, data)
             if count > 1:
-                measure(worst, state, axes, fifth, change, data)
+                measure(worst, state, axes, fifth, change, maps, data)
             boxes += min(count, 2)
             error, worst = total_of(errors, count)
             size, axis = distance(whole, 0, zero, 0), chosen[worst]
@@ -182,8 +217,8 @@ def cubature(
     Args:
         f: takes a point (an array), followed by ``args``, and returns a number, real or complex, an array, or a tuple
             of these. It must not keep the point.
-        a: lower limit on each axis: an array, or a tuple of numbers. All are finite.
-        b: upper limit on each axis; may be less than ``a``.
+        a: lower limit on each axis: an array, or a tuple of numbers; may be infinite.
+        b: upper limit on each axis; may be infinite, and less than ``a``.
         args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: whether to return the number of points, too, and leave it to the caller to compare the error with
             the tolerances; a literal in compiled code.
@@ -197,7 +232,7 @@ def cubature(
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles.
-        ValueError: ``a`` and ``b`` differ in length, or a limit is not finite; in compiled code, and so in each
+        ValueError: ``a`` and ``b`` differ in length, or a limit is NaN; in compiled code, and so in each
             derivative: the error is greater than the tolerances, because the limit has been reached. From Python it is
             an `IntegrationWarning`; with ``full_output`` only the error estimate tells. That of a derivative raises in
             any case.
@@ -271,9 +306,9 @@ def cubature_of(f: Any) -> Any:
         if a.size != b.size:
             raise ValueError("the limits of a cubature differ in length")
         for i in range(a.size):
-            if not (np.isfinite(a[i]) and np.isfinite(b[i])):
-                raise ValueError("a limit of a cubature is not finite")
-        like = f(0.5 * (a + b), *args)
+            if np.isnan(a[i]) or np.isnan(b[i]):
+                raise ValueError("a limit of a cubature is NaN")
+        like = f(centre_of(a, b), *args)
         whole, error, count, is_precise = solve(a, b, np.arange(a.size), like, absolute, relative, limit, args)
         return taken(whole, 0, like), error, count, is_precise
 
@@ -283,7 +318,7 @@ def cubature_of(f: Any) -> Any:
         low, high = a.copy(), b.copy()
         low[axis] = high[axis] = place
         axes = np.arange(a.size)
-        like = f(0.5 * (low + high), *args)
+        like = f(centre_of(low, high), *args)
         whole, _, _, is_precise = solve(low, high, axes[axes != axis], like, absolute, relative, limit, args)
         check_derivative(is_precise)
         return whole
@@ -313,8 +348,9 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
     @inner_jitable
     def add_faces(shadow, sign, places, cotangent, like, given):  # type: ignore[no-untyped-def]
         for i in range(places.size):
-            rows = face(given[0], given[1], i, places[i], *given[2:])
-            shadow[i] += sign * inner(cotangent, taken(rows, 0, like))
+            if np.isfinite(places[i]):
+                rows = face(given[0], given[1], i, places[i], *given[2:])
+                shadow[i] += sign * inner(cotangent, taken(rows, 0, like))
 
     def integrate_augmented(config, a, b, args, absolute, relative, limit):  # type: ignore[no-untyped-def]
         result = integrate(a.value, b.value, args.value, absolute.value, relative.value, limit.value)
@@ -328,7 +364,7 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
         if is_active(cotangent, 0):
             given = low, high, values, absolute.value, relative.value, limit.value
             if is_active(a) or is_active(b):
-                like = f(0.5 * (low + high), *values)
+                like = f(centre_of(low, high), *values)
                 if is_active(a):
                     add_faces(a.shadow, -1.0, low, cotangent[0], like, given)
                 if is_active(b):
@@ -353,7 +389,7 @@ def _forward_of(integrate: Any, face: Any, f: Any) -> Any:
     @inner_jitable
     def add_faces(kept, tangent, sign, places, given):  # type: ignore[no-untyped-def]
         for i in range(places.size):
-            if tangent[i] != 0.0:
+            if tangent[i] != 0.0 and np.isfinite(places[i]):
                 rows = face(given[0], given[1], i, places[i], *given[2:])
                 move(kept, 0, sign * tangent[i], rows, 0)
 

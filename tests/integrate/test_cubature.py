@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
+from scipy.special import erf
 
 import irad
 from irad.integrate import cubature
@@ -88,8 +89,8 @@ def test_the_limit_and_the_tolerances():
 def test_limits_that_are_none():
     with pytest.raises(ValueError, match="differ in length"):
         cubature(fading, (0.0,), (1.0, 2.0), (0.7, np.ones(2)))
-    with pytest.raises(ValueError, match="not finite"):
-        cubature(fading, (0.0,), (np.inf,), (0.7, np.ones(1)))
+    with pytest.raises(ValueError, match="a limit of a cubature is NaN"):
+        cubature(fading, (0.0,), (np.nan,), (0.7, np.ones(1)))
 
 
 @njit
@@ -118,3 +119,53 @@ def test_structures_with_an_array_in_two_places():
     steps = 1j * H * np.eye(2)
     np.testing.assert_allclose(shadow["scales"], [truth(w + step, 1.5).imag / H for step in steps], rtol=1e-9)
     assert by_width == pytest.approx(truth(w, 1.5 + 1j * H).imag / H, rel=1e-9)
+
+
+@njit
+def bell(x, p, w):
+    total = 0.0
+    for i in range(x.size):
+        total += w[i] * x[i] * x[i]
+    return np.exp(-p * total)
+
+
+@njit
+def weight(a, b, p, w):
+    return cubature(bell, a, b, (p, w), epsrel=1e-9, epsabs=1e-12, limit=4000)[0]
+
+
+def closed_weight(a, b, p, w):
+    scale = np.sqrt(p * w)
+    return np.prod(np.sqrt(np.pi) / (2.0 * scale) * (erf(scale * b) - erf(scale * a)))
+
+
+INFINITE = [
+    (np.array([-np.inf, 0.3]), np.array([np.inf, np.inf])),
+    (np.array([-0.4, 0.3]), np.array([-np.inf, 1.1])),  # reversed
+    (np.array([-np.inf, np.inf]), np.array([0.7, 0.2])),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), INFINITE)
+def test_infinite_boxes(a, b):
+    p, w = 0.7, np.array([1.3, 0.8])
+    value, found = irad.value_and_grad(weight, argnums=(0, 1, 2, 3))(a, b, p, w)
+    assert value == pytest.approx(closed_weight(a, b, p, w), rel=1e-8)
+
+    def difference(change):
+        return (closed_weight(*change(1e-6)) - closed_weight(*change(-1e-6))) / 2e-6
+
+    for j in range(2):
+        unit = np.eye(2)[j]
+        assert found[0][j] == pytest.approx(difference(lambda h, u=unit: (a + h * u, b, p, w)), rel=1e-6, abs=1e-9)
+        assert found[1][j] == pytest.approx(difference(lambda h, u=unit: (a, b + h * u, p, w)), rel=1e-6, abs=1e-9)
+        assert found[3][j] == pytest.approx(difference(lambda h, u=unit: (a, b, p, w + h * u)), rel=1e-6)
+    assert found[2] == pytest.approx(difference(lambda h: (a, b, p + h, w)), rel=1e-6)
+    tangents = np.array([0.3, -0.2]), np.array([0.5, 1.0]), 0.4, np.array([1.0, -2.0])
+    _, tangent = irad.jvp(weight, (a, b, p, w), tangents)
+    assert tangent == pytest.approx(sum(np.sum(x * y) for x, y in zip(found, tangents, strict=True)), rel=1e-7)
+
+
+def test_a_box_between_equal_infinities_is_empty():
+    for a, b in (((np.inf, 0.0), (np.inf, 1.0)), ((0.5, -np.inf), (0.5, np.inf))):
+        assert cubature(bell, a, b, (0.7, np.ones(2)))[0] == 0.0

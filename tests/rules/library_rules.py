@@ -117,6 +117,7 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.implicit.unknowns.check_count",
         "irad.integrate.outcome._check",
         "irad.integrate.outcome.check_derivative",
+        "irad.integrate.samples._check_widths",
         "irad.interpolate.bsplines._check_degree",
         "irad.interpolate.bsplines._refuse_points",
         "irad.interpolate.grids.check_grid",
