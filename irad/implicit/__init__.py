@@ -8,8 +8,10 @@ from irad.implicit.linear import bicgstab, cg, gmres, minres
 from irad.implicit.minima import argmin, least_squares
 from irad.implicit.newton import brentq, newton
 from irad.implicit.pseudoinverse import lsqr
+from irad.implicit.theorem import Solution
 
 __all__ = [
+    "Solution",
     "argmin",
     "bicgstab",
     "brentq",

@@ -14,7 +14,7 @@ from irad.frontend.inner import inner_njit
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
-from irad.implicit.theorem import implicit
+from irad.implicit.theorem import outcome, solver_of
 from irad.implicit.unknowns import (
     epsilon_of,
     is_within,
@@ -38,6 +38,7 @@ def fixed_point(
     maxiter: int = 500,
     memory: int = 5,
     matrix_free: bool = False,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``x = func(x, *args)`` by Anderson's method, and its derivative with respect to ``args``.
 
@@ -54,6 +55,8 @@ def fixed_point(
         memory: number of previous steps that are combined; 0 is the plain iteration.
         matrix_free: whether derivatives use GMRES, with products of the derivative of ``func`` and a vector instead of
             its Jacobian: for many unknowns; a literal in compiled code.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a solution, instead of
+            raising if it is not; a literal in compiled code.
 
     Returns:
         The fixed point, in new memory.
@@ -79,19 +82,20 @@ def fixed_point(
         True
     """
     settings = packed((x0, float(rtol), float(atol), int(maxiter), int(memory)))
-    return _fixed_point(primal_of(func), matrix_free)(settings, passed_along(args))
+    return _fixed_point(primal_of(func), matrix_free, full_output)(settings, passed_along(args))
 
 
-def _fixed_point(f: Any, matrix_free: bool) -> Any:
+def _fixed_point(f: Any, matrix_free: bool, full_output: bool = False) -> Any:
     def make() -> Any:
         @inner_njit
         def difference(x, *args):  # type: ignore[no-untyped-def]
             return shaped(vector(f(x, *args), x) - vector(x, x), x)
 
         chosen = systems.matrix_free(difference) if matrix_free else systems.dense(difference)
-        return implicit(_anderson(f), difference, chosen)
+        error = "irad.implicit.fixed_point found no fixed point within maxiter steps"
+        return solver_of(_anderson(f), difference, chosen, error, full_output)
 
-    return remembered(f, (fixed_point, matrix_free), make)
+    return remembered(f, (fixed_point, matrix_free, full_output), make)
 
 
 _ROUNDING = 4.0  # in units of the relative error of a float
@@ -114,10 +118,10 @@ def _anderson(f: Any) -> Any:
         for k in range(limit):
             # what has fallen to the square of a rounding of where it was is on its way to zero
             if is_within(change, x, max(rtol, _ROUNDING * epsilon), atol + epsilon * epsilon * seen):
-                return shaped(like_listed(x, kind), like)
+                return outcome(shaped(like_listed(x, kind), like), True, k, k + 1)
             settled = settled + 1 if size_of(change) <= _ROUNDING * epsilon * size_of(x) else 0
             if settled > _SETTLED:
-                return shaped(like_listed(x, kind), like)
+                return outcome(shaped(like_listed(x, kind), like), True, k, k + 1)
             known = min(k, most)
             following = x + change
             if known > 0:
@@ -129,9 +133,14 @@ def _anderson(f: Any) -> Any:
                 moves[:, k % most] = following - x
                 changes[:, k % most] = after - change
             x, change, seen = following, after, larger(seen, following)
-        raise ValueError("irad.implicit.fixed_point found no fixed point within maxiter steps")
+        return outcome(shaped(like_listed(x, kind), like), False, limit, limit + 1)
 
     return steps
 
 
-offer(fixed_point, _fixed_point, "(x0, rtol, atol, maxiter, memory), passed_along(args)", literals=("matrix_free",))
+offer(
+    fixed_point,
+    _fixed_point,
+    "(x0, rtol, atol, maxiter, memory), passed_along(args)",
+    literals=("matrix_free", "full_output"),
+)

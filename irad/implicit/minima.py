@@ -19,7 +19,7 @@ from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
 from irad.implicit.newton import newton_steps
-from irad.implicit.theorem import implicit
+from irad.implicit.theorem import outcome, solver_of
 from irad.implicit.unknowns import (
     epsilon_of,
     is_within,
@@ -36,7 +36,13 @@ from irad.implicit.unknowns import (
 
 @public
 def argmin(
-    fun: Callable[..., Any], x0: Any, args: Any = (), rtol: float = 1e-10, atol: float = 0.0, maxiter: int = 200
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    maxiter: int = 200,
+    full_output: bool = False,
 ) -> Any:
     """A local minimum of ``fun(x, *args)`` by BFGS, and its derivative with respect to ``args``.
 
@@ -53,6 +59,8 @@ def argmin(
             unknowns do not matter.
         atol: absolute tolerance, added to the relative one.
         maxiter: the largest number of steps.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a minimum, instead of
+            raising if it is not; a literal in compiled code.
 
     Returns:
         The minimum, in new memory.
@@ -82,7 +90,8 @@ def argmin(
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    return _argmin(primal_of(fun))(packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args))
+    solve = _argmin(primal_of(fun), full_output)
+    return solve(packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args))
 
 
 def _stationary(objective: Any) -> Any:
@@ -96,12 +105,14 @@ def _stationary(objective: Any) -> Any:
     return gradient
 
 
-def _argmin(objective: Any) -> Any:
+def _argmin(objective: Any, full_output: bool = False) -> Any:
     def make() -> Any:
         gradient = _stationary(objective)
-        return implicit(_bfgs(value_and_grad(objective), gradient), gradient, systems.dense(gradient))
+        steps = _bfgs(value_and_grad(objective), gradient)
+        error = "irad.implicit.argmin found no minimum within maxiter steps"
+        return solver_of(steps, gradient, systems.dense(gradient), error, full_output)
 
-    return remembered(objective, (argmin,), make)
+    return remembered(objective, (argmin, full_output), make)
 
 
 def _least_step(matrix: Any, value: Any) -> Any:
@@ -185,20 +196,22 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
         gradient = listed(vector(found, like))
         curvatures = np.diag(squared(hessian(like, args))).copy()
         first = _first_inverse(curvatures, x, value, gradient)
-        inverse, goal, is_stuck = first.copy(), 0.0, False
-        for _ in range(limit):
+        inverse, goal, is_stuck, nit, nfev = first.copy(), 0.0, False, 0, 1
+        while nit < limit:
             step = -np.dot(inverse, gradient)
             slope_along, length = np.dot(gradient, step), 1.0
             if is_stuck or not -slope_along > goal:
-                near, is_found = polish(shaped(like_listed(x, kind), like), rtol, atol, _NEWTON_STEPS, args)
-                if is_found and _is_convex(squared(hessian(near, args))):
-                    return near
+                near = polish(shaped(like_listed(x, kind), like), rtol, atol, _NEWTON_STEPS, args)
+                nfev += near.nfev
+                if near.success and _is_convex(squared(hessian(near.x, args))):
+                    return outcome(near.x, True, nit + near.nit, nfev)
                 if is_stuck or slope_along == 0.0:
                     break
                 goal = -_NEARER * slope_along
             goal = max(goal, -_NEAR * slope_along) if goal == 0.0 or -slope_along > goal / _NEAR else goal
+            nit += 1
             while True:
-                move = length * step
+                move, nfev = length * step, nfev + 1
                 after, found = both(shaped(like_listed(x + move, kind), like), *args)
                 change = listed(vector(found, like)) - gradient
                 # where rounding hides the decrease of the value, that of the slope decides
@@ -219,7 +232,7 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
             else:
                 inverse = first.copy()
             x, value, gradient = x + move, after, gradient + change
-        raise ValueError("irad.implicit.argmin found no minimum within maxiter steps")
+        return outcome(shaped(like_listed(x, kind), like), False, nit, nfev)
 
     return steps
 
@@ -234,12 +247,18 @@ def _squared_typed(found: Any) -> Any:
     return (lambda found: found) if isinstance(found, types.Array) else lambda found: np.full((1, 1), found)
 
 
-offer(argmin, _argmin, "(x0, rtol, atol, maxiter), passed_along(args)")
+offer(argmin, _argmin, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("full_output",))
 
 
 @public
 def least_squares(
-    fun: Callable[..., Any], x0: Any, args: Any = (), rtol: float = 1e-10, atol: float = 0.0, maxiter: int = 100
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    maxiter: int = 100,
+    full_output: bool = False,
 ) -> Any:
     """A local minimum of the sum of the squares of ``fun(x, *args)``, and its derivative with respect to ``args``.
 
@@ -254,6 +273,8 @@ def least_squares(
             of its size, or when the gradient is zero up to the rounding of its terms. Units do not matter.
         atol: absolute tolerance, added to the relative one.
         maxiter: the largest number of steps.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a minimum, instead of
+            raising if it is not; a literal in compiled code.
 
     Returns:
         The minimum, in new memory.
@@ -278,10 +299,11 @@ def least_squares(
         >>> least_squares(misfit, np.ones(2), (x, 3.0 * np.exp(-0.5 * x))).round(6)
         array([3. , 0.5])
     """
-    return _least_squares(primal_of(fun))((x0, float(rtol), float(atol), int(maxiter)), passed_along(args))
+    solve = _least_squares(primal_of(fun), full_output)
+    return solve((x0, float(rtol), float(atol), int(maxiter)), passed_along(args))
 
 
-def _least_squares(residuals: Any) -> Any:
+def _least_squares(residuals: Any, full_output: bool = False) -> Any:
     def make() -> Any:
         @inner_njit
         def half_squares(x, *args):  # type: ignore[no-untyped-def]
@@ -289,9 +311,10 @@ def _least_squares(residuals: Any) -> Any:
             return 0.5 * np.dot(r, r)
 
         gradient = _stationary(half_squares)
-        return implicit(_levenberg_marquardt(residuals), gradient, systems.dense(gradient))
+        error = "irad.implicit.least_squares found no minimum within maxiter steps"
+        return solver_of(_levenberg_marquardt(residuals), gradient, systems.dense(gradient), error, full_output)
 
-    return remembered(residuals, (least_squares,), make)
+    return remembered(residuals, (least_squares, full_output), make)
 
 
 def _levenberg_marquardt(residuals: Any) -> Any:
@@ -308,8 +331,8 @@ def _levenberg_marquardt(residuals: Any) -> Any:
         r = flat(x, *args)
         _check_residuals(r, x.size)
         rounding = _ROUNDING * epsilon_of(x)
-        tolerance, seen = max(rtol, rounding), np.abs(x)
-        for _ in range(limit):
+        tolerance, seen, nit, nfev = max(rtol, rounding), np.abs(x), 0, 1
+        while nit < limit:
             j = slope(x, *args)
             gradient, square, matrix = j.T @ r, np.dot(r, r), j.T @ j
             sizes = np.abs(j)
@@ -320,13 +343,13 @@ def _levenberg_marquardt(residuals: Any) -> Any:
             # no step is better: what is left is rounding, of the gradient's terms or of where the search has been
             is_rounding = wrong <= tolerance or (wrong >= 0.0 and is_within(newton_step, seen, rounding, atol))
             if is_small or wrong <= rounding or (is_stuck and is_rounding):
-                return x
+                return outcome(x, True, nit, nfev)
             if is_stuck:
                 break
-            trial, after = x, r
+            trial, after, nit = x, r, nit + 1
             while damping < 1e15:
                 trial = x - np.linalg.solve(matrix + damping * np.diag(1.0 / units**2), gradient)
-                after = flat(trial, *args)
+                after, nfev = flat(trial, *args), nfev + 1
                 # near the minimum of a sum that stays, rounding hides the decrease
                 if np.dot(after, after) <= square * (1.0 + 1e-13):
                     break
@@ -334,7 +357,7 @@ def _levenberg_marquardt(residuals: Any) -> Any:
             is_stuck = damping >= 1e15
             x, r, damping = trial, after, max(damping / 8.0, 1e-15)
             seen = larger(seen, x)
-        raise ValueError("irad.implicit.least_squares found no minimum within maxiter steps")
+        return outcome(x, False, nit, nfev)
 
     return steps
 
@@ -352,4 +375,4 @@ def _check_residuals(r, unknowns):  # type: ignore[no-untyped-def]
         raise ValueError("the function of irad.implicit.least_squares is not finite where the search begins")
 
 
-offer(least_squares, _least_squares, "(x0, rtol, atol, maxiter), passed_along(args)")
+offer(least_squares, _least_squares, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("full_output",))

@@ -14,7 +14,7 @@ from irad.frontend.inner import inner_njit
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.compiled import offer
-from irad.implicit.theorem import implicit
+from irad.implicit.theorem import outcome, solver_of
 from irad.implicit.unknowns import (
     epsilon_of,
     is_within,
@@ -36,6 +36,7 @@ def newton(
     atol: float = 0.0,
     maxiter: int = 100,
     matrix_free: bool = False,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
 
@@ -56,6 +57,8 @@ def newton(
         maxiter: the largest number of steps.
         matrix_free: whether steps and derivatives use GMRES, with products of the derivative and a vector instead of
             the Jacobian: for many unknowns; a literal in compiled code.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a solution, instead of
+            raising if it is not; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
@@ -65,8 +68,8 @@ def newton(
         ValueError: no solution is found within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more or
             fewer values than there are unknowns.
 
-    If the derivative of ``func`` with respect to ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError for
-    numbers).
+    If the derivative of ``func`` with respect to ``x`` cannot be inverted at the solution, a derivative raises
+    LinAlgError (ZeroDivisionError for numbers).
 
     Source:
         Nocedal, Wright: Numerical optimization, Springer 2006, chapter 11.
@@ -85,30 +88,25 @@ def newton(
         >>> round(irad.grad(anomaly)(0.0), 9)
         2.0
     """
-    return _newton(primal_of(func), matrix_free)(
-        packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args)
-    )
+    solve = _newton(primal_of(func), matrix_free, full_output)
+    return solve(packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args))
 
 
-def _newton(residual: Any, matrix_free: bool) -> Any:
+def _newton(residual: Any, matrix_free: bool, full_output: bool = False) -> Any:
     def make() -> Any:
-        if matrix_free:
-            steps = newton_steps(residual, systems.steps_by_gmres(residual))
-            return implicit(_raising(steps), residual, systems.matrix_free(residual))
-        steps = newton_steps(residual, systems.dense_steps(residual))
-        return implicit(_raising(steps), residual, systems.dense(residual))
+        stepping = systems.steps_by_gmres(residual) if matrix_free else systems.dense_steps(residual)
+        chosen = systems.matrix_free(residual) if matrix_free else systems.dense(residual)
+        error = "irad.implicit.newton found no solution within maxiter steps"
+        return solver_of(_from_settings(newton_steps(residual, stepping)), residual, chosen, error, full_output)
 
-    return remembered(residual, (newton, matrix_free), make)
+    return remembered(residual, (newton, matrix_free, full_output), make)
 
 
-def _raising(steps: Any) -> Any:
+def _from_settings(steps: Any) -> Any:
     @inner_njit
     def solver(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit = settings
-        x, is_found = steps(started(x0), rtol, atol, limit, args)
-        if is_found:
-            return x
-        raise ValueError("irad.implicit.newton found no solution within maxiter steps")
+        return steps(started(x0), rtol, atol, limit, args)
 
     return solver
 
@@ -118,7 +116,7 @@ _ROUNDING = 4.0  # in units of the relative error of a float
 
 
 def newton_steps(residual: Any, stepping: Any) -> Any:
-    """Newton's method with a line search: ``(x, rtol, atol, limit, args) -> (x, whether it is a solution)``.
+    """Newton's method with a line search: ``(x, rtol, atol, limit, args)`` to an `outcome`.
 
     Every decision is about ratios: of an equation's value and the size of its terms, or of a step and its unknown.
     """
@@ -130,34 +128,37 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
             raise ValueError("an equation of irad.implicit is not finite where the search begins")
         rounding = _ROUNDING * epsilon_of(x)
         tolerance, seen = max(rtol, rounding), larger(vector(x, x), vector(x, x))
-        for _ in range(limit):
+        nfev = 1
+        for nit in range(limit):
             if size_of(value) == 0.0:
-                return x, True
+                return outcome(x, True, nit, nfev)
             step, sizes = stepping(x, x, args, value)
+            if not np.isfinite(size_of(step)):
+                return outcome(x, False, nit, nfev)
             wrong, length, before = relative_size(value, sizes), 1.0, value
             trial = shaped(vector(x, x) - step, x)
-            value = vector(residual(trial, *args), x)
+            value, nfev = vector(residual(trial, *args), x), nfev + 1
             while not relative_size(value, sizes) < wrong and length > _SHORTEST:
                 length *= 0.5
                 trial = shaped(vector(x, x) - length * step, x)
-                value = vector(residual(trial, *args), x)
+                value, nfev = vector(residual(trial, *args), x), nfev + 1
             is_stuck = not relative_size(value, sizes) < wrong
             is_small = is_within(step, vector(x, x), tolerance, atol) and (wrong <= 100.0 * tolerance or atol > 0.0)
             if is_small or wrong <= rounding:
-                return x if is_stuck else trial, True
+                return outcome(x if is_stuck else trial, True, nit + 1, nfev)
             # no step is better: what is left is rounding, of an equation's terms or of where the search has been
             if is_stuck and (wrong <= tolerance or (wrong >= 0.0 and is_within(step, seen, rounding, atol))):
-                return x, True
+                return outcome(x, True, nit + 1, nfev)
             # a short step changes no value, though the derivative says that it does: terms cancel to their rounding
             if is_stuck and np.all(value == before) and np.any(vector(trial, trial) != vector(x, x)):
-                return x, True
+                return outcome(x, True, nit + 1, nfev)
             x, seen = trial, larger(seen, vector(trial, trial))
-        return x, size_of(value) == 0.0
+        return outcome(x, size_of(value) == 0.0, limit, nfev)
 
     return steps
 
 
-offer(newton, _newton, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("matrix_free",))
+offer(newton, _newton, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("matrix_free", "full_output"))
 
 
 @public
@@ -169,7 +170,8 @@ def brentq(
     xtol: float = 0.0,
     rtol: float = 8.881784197001252e-16,
     maxiter: int = 500,
-) -> float:
+    full_output: bool = False,
+) -> Any:
     """A root of a function of a number in an interval by Brent's method, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code.
@@ -182,6 +184,8 @@ def brentq(
         xtol: absolute tolerance of the root; 0 for the relative one only, which is independent of units.
         rtol: relative tolerance of the root. A root at zero is accepted within 1e-32 of the length of the interval.
         maxiter: the largest number of steps.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a solution, instead of
+            raising if it is not; a literal in compiled code.
 
     Returns:
         The root.
@@ -206,12 +210,15 @@ def brentq(
         0.083333333
     """
     settings = float(a), float(b), float(xtol), float(rtol), int(maxiter)
-    found: float = _brentq(primal_of(f))(settings, passed_along(args))
-    return found
+    return _brentq(primal_of(f), full_output)(settings, passed_along(args))
 
 
-def _brentq(f: Any) -> Any:
-    return remembered(f, (brentq,), lambda: implicit(_brent_steps(f), f, systems.dense(f)))
+def _brentq(f: Any, full_output: bool = False) -> Any:
+    def make() -> Any:
+        error = "irad.implicit.brentq found no root within maxiter steps"
+        return solver_of(_brent_steps(f), f, systems.dense(f), error, full_output)
+
+    return remembered(f, (brentq, full_output), make)
 
 
 def _brent_steps(f: Any) -> Any:
@@ -224,14 +231,14 @@ def _brent_steps(f: Any) -> Any:
             raise ValueError("irad.implicit.brentq is given an interval at whose ends f has the same sign")
         c, at_c, step, before = a, at_a, b - a, b - a
         absolute = max(absolute, 1e-32 * abs(b - a))
-        for _ in range(limit):
+        for nit in range(limit):
             if (at_b > 0.0) == (at_c > 0.0) and at_b != 0.0:
                 c, at_c, step, before = a, at_a, b - a, b - a
             if abs(at_c) < abs(at_b):
                 a, at_a, b, at_b, c, at_c = b, at_b, c, at_c, b, at_b
             small, half = 0.5 * (absolute + relative * abs(b)), 0.5 * (c - b)
             if at_b == 0.0 or abs(half) <= small:
-                return b
+                return outcome(b, True, nit, nit + 2)
             is_taken = False
             if abs(before) > small and abs(at_a) > abs(at_b):
                 s = at_b / at_a
@@ -248,9 +255,9 @@ def _brent_steps(f: Any) -> Any:
             a, at_a = b, at_b
             b += step if abs(step) > small else np.copysign(small, half)
             at_b = f(b, *args)
-        raise ValueError("irad.implicit.brentq found no root within maxiter steps")
+        return outcome(b, False, limit, limit + 2)
 
     return steps
 
 
-offer(brentq, _brentq, "(a, b, xtol, rtol, maxiter), passed_along(args)")
+offer(brentq, _brentq, "(a, b, xtol, rtol, maxiter), passed_along(args)", literals=("full_output",))

@@ -72,6 +72,27 @@ def _solved_typed(slope: Any, right: Any, is_transposed: Any) -> Any:
     return lambda slope, right, is_transposed: np.linalg.solve(slope, right)
 
 
+def solved_if_regular(slope: Any, right: Any) -> Any:
+    """The solution of a linear system with a number or a matrix; NaN where there is none."""
+    raise NotImplementedError
+
+
+@inner_overload(solved_if_regular, strict=False)
+def _solved_if_regular_typed(slope: Any, right: Any) -> Any:
+    if not isinstance(slope, types.Array):
+        return lambda slope, right: right / slope if slope != 0.0 else np.nan
+
+    def solution(slope, right):  # type: ignore[no-untyped-def]
+        found = np.full(right.size, np.nan)
+        try:
+            found[:] = np.linalg.solve(slope, right)
+        except Exception:
+            return found
+        return found
+
+    return solution
+
+
 def terms(slope: Any, v: Any, step: Any) -> Any:
     """For each equation the sum of the sizes of its terms, to first order, over what a step passes."""
     raise NotImplementedError
@@ -130,13 +151,16 @@ def dense(residual: Any, tolerances: tuple[float, float] | None = None) -> tuple
 
 
 def dense_steps(residual: Any) -> Any:
-    """For a solver: ``(settings, x, args, value)`` to the step to subtract, and the size of each equation's terms."""
+    """For a solver: ``(settings, x, args, value)`` to the step to subtract, and the size of each equation's terms.
+
+    The step is NaN where the Jacobian cannot be inverted.
+    """
     slope = slope_of(residual)
 
     @inner_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
         matrix = slope(x, args)
-        step = solved(matrix, value, False)
+        step = solved_if_regular(matrix, value)
         return step, terms(matrix, vector(x, x), step)
 
     return stepping
