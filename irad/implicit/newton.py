@@ -1,4 +1,4 @@
-"""Roots: Newton's method with a line search, and Brent's in a bracket."""
+"""Roots: Newton's method with a line search and, from bad starts, a trust region; Brent's method in a bracket."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from irad.implicit.unknowns import (
     epsilon_of,
     is_within,
     larger,
+    like_listed,
+    listed,
     relative_size,
     shaped,
     size_of,
@@ -38,7 +40,10 @@ def newton(
     matrix_free: bool = False,
     full_output: bool = False,
 ) -> Any:
-    """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
+    """The solution of ``func(x, *args) = 0`` by Newton's method, with its derivative.
+
+    The method has a line search. Where it finds no solution, as from bad starts, the method of Levenberg and Marquardt
+    looks for the neighbourhood of one, from ``x0`` again.
 
     It can be called from Python and in compiled code. The derivative with respect to ``args`` is that of the solution:
     its cost does not depend on the number of steps. The one with respect to ``x0`` is zero.
@@ -54,9 +59,9 @@ def newton(
             units of unknowns and equations do not matter.
         atol: absolute tolerance, added to the relative one: for unknowns that are zero up to the rounding of terms that
             ``func`` cancels.
-        maxiter: the largest number of steps.
+        maxiter: the largest number of steps of each of the two methods, and of Newton's from where the second ended.
         matrix_free: whether steps and derivatives use GMRES, with products of the derivative and a vector instead of
-            the Jacobian: for many unknowns; a literal in compiled code.
+            the Jacobian: for many unknowns, by Newton's method only; a literal in compiled code.
         full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a solution, instead of
             raising if it is not; a literal in compiled code.
 
@@ -72,7 +77,8 @@ def newton(
     LinAlgError (ZeroDivisionError for numbers).
 
     Source:
-        Nocedal, Wright: Numerical optimization, Springer 2006, chapter 11.
+        Nocedal, Wright: Numerical optimization, Springer 2006, chapter 11; Nielsen: Damping parameter in
+        Marquardt's method, IMM-REP-1999-05, Technical University of Denmark 1999, for the second method.
 
     Examples:
         >>> import irad
@@ -97,18 +103,79 @@ def _newton(residual: Any, matrix_free: bool, full_output: bool = False) -> Any:
         stepping = systems.steps_by_gmres(residual) if matrix_free else systems.dense_steps(residual)
         chosen = systems.matrix_free(residual) if matrix_free else systems.dense(residual)
         error = "irad.implicit.newton found no solution within maxiter steps"
-        return solver_of(_from_settings(newton_steps(residual, stepping)), residual, chosen, error, full_output)
+        steps = newton_steps(residual, stepping)
+        search = None if matrix_free else _levenberg_marquardt(residual)
+        return solver_of(_in_turn(steps, search), residual, chosen, error, full_output)
 
     return remembered(residual, (newton, matrix_free, full_output), make)
 
 
-def _from_settings(steps: Any) -> Any:
+def _in_turn(steps: Any, search: Any) -> Any:
+    """Steps from the settings; where they find nothing, those from where a search ends, if there is one."""
+
     @inner_njit
-    def solver(settings, *args):  # type: ignore[no-untyped-def]
+    def alone(settings, *args):  # type: ignore[no-untyped-def]
         x0, rtol, atol, limit = settings
         return steps(started(x0), rtol, atol, limit, args)
 
-    return solver
+    if search is None:
+        return alone
+
+    @inner_njit
+    def both(settings, *args):  # type: ignore[no-untyped-def]
+        x0, rtol, atol, limit = settings
+        found = steps(started(x0), rtol, atol, limit, args)
+        if found.success:
+            return found
+        near = search(started(x0), limit, args)
+        last = steps(near.x, rtol, atol, limit, args)
+        return outcome(last.x, last.success, found.nit + near.nit + last.nit, found.nfev + near.nfev + last.nfev)
+
+    return both
+
+
+_MOST_DAMPING = 1e15
+_LEAST_DECREASE = 1e-14  # of the sum of squares that a step promises; with less it is at a minimum
+
+
+def _levenberg_marquardt(residual: Any) -> Any:
+    """Steps that make the values of equations small together, each in units of its terms: ``(x, limit, args)``.
+
+    They return an `outcome` at a minimum of the sum of squares, without a judgement of its success.
+    """
+    slope = systems.slope_of(residual)
+
+    @inner_njit
+    def steps(like, limit, args):  # type: ignore[no-untyped-def]
+        kind = vector(like, like)
+        x, value = listed(kind).astype(np.float64), listed(vector(residual(like, *args), like))
+        sizes = np.abs(systems.squared(slope(like, args))) @ np.abs(x) + np.abs(value)
+        units, scales = np.where(sizes > 0.0, sizes, 1.0), np.zeros(x.size)
+        r, damping, growth, nit, nfev = value / units, 1e-3, 2.0, 0, 1
+        while nit < limit and np.any(r != 0.0):
+            j = systems.squared(slope(like, args)) / units.reshape((-1, 1))
+            matrix, gradient, total = j.T @ j, j.T @ r, np.dot(r, r)
+            scales = np.maximum(scales, np.diag(matrix))
+            metric = np.where(scales > 0.0, scales, scales.max() if scales.max() > 0.0 else 1.0)
+            nit, gain, trial, after = nit + 1, 0.0, like, r
+            while damping < _MOST_DAMPING:
+                step = systems.solved_if_regular(matrix + damping * np.diag(metric), gradient)
+                expected = np.dot(step, gradient + damping * metric * step)
+                if expected <= _LEAST_DECREASE * total:
+                    return outcome(like, False, nit, nfev)
+                trial = shaped(like_listed(x - step, kind), like)
+                after = listed(vector(residual(trial, *args), like)) / units
+                gain, nfev = (total - np.dot(after, after)) / expected, nfev + 1
+                if gain > 1e-4:
+                    break
+                damping, growth = damping * growth, 2.0 * growth
+            if not gain > 1e-4:
+                break
+            damping, growth = max(damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), 1.0 / _MOST_DAMPING), 2.0
+            like, x, r = trial, listed(vector(trial, trial)).astype(np.float64), after
+        return outcome(like, False, nit, nfev)
+
+    return steps
 
 
 _SHORTEST = 1e-6  # share of Newton's step at which the search along it gives up

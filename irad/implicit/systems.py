@@ -93,6 +93,26 @@ def _solved_if_regular_typed(slope: Any, right: Any) -> Any:
     return solution
 
 
+def squared(found: Any) -> Any:
+    """A number as a matrix of one element; a matrix stays one."""
+    raise NotImplementedError
+
+
+@inner_overload(squared, strict=False)
+def _squared_typed(found: Any) -> Any:
+    return (lambda found: found) if isinstance(found, types.Array) else lambda found: np.full((1, 1), found)
+
+
+@inner_jitable
+def units_of(squares):  # type: ignore[no-untyped-def]
+    """One over the roots of squares; those that are zero count as the largest."""
+    found, most = np.empty(squares.size), squares.max() if squares.size > 0 else 0.0
+    for i in range(squares.size):
+        square = squares[i] if squares[i] > 0.0 else most
+        found[i] = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+    return found
+
+
 def terms(slope: Any, v: Any, step: Any) -> Any:
     """For each equation the sum of the sizes of its terms, to first order, over what a step passes."""
     raise NotImplementedError
@@ -170,7 +190,7 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
     """Steps by GMRES, with directional derivatives of the residual instead of a matrix; for numbers by division."""
 
     def products() -> tuple[Any, Any]:
-        pushed, pulled = _pushed(residual), _pulled(residual)
+        pushed, pulled = pushed_of(residual), _pulled(residual)
         declare_transpose(pushed, pulled)
         declare_transpose(pulled, pushed)
         return pushed, pulled
@@ -195,7 +215,7 @@ def steps_by_gmres(residual: Any) -> Any:
     """Like `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
 
     def make() -> Any:
-        solve = METHODS["gmres by rows"](_pushed(residual))
+        solve = METHODS["gmres by rows"](pushed_of(residual))
         return inner_jitable(lambda settings, given: solve(settings, *given))
 
     solve, largest = _by_gmres(residual, make), _largest_term(residual)
@@ -223,7 +243,7 @@ def _largest_term(residual: Any) -> Any:
     def largest_typed(x: Any, args: Any, step: Any) -> Any:
         if isinstance(x, types.Float):
             return lambda x, args, step: terms(slope(x, args), x, step)
-        pushed = _pushed(residual)
+        pushed = pushed_of(residual)
 
         def largest(x, args, step):  # type: ignore[no-untyped-def]
             reach = np.abs(vector(x, x)) + np.abs(step)
@@ -260,7 +280,9 @@ def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:
     return solution
 
 
-def _pushed(residual: Any) -> Any:
+def pushed_of(residual: Any) -> Any:
+    """The product ``(v, x, args)`` of the residual's derivative and a vector."""
+
     def make() -> Any:
         push = pushforward(flat(residual))
 
@@ -270,7 +292,7 @@ def _pushed(residual: Any) -> Any:
 
         return pushed
 
-    return remembered(residual, (_pushed,), make)
+    return remembered(residual, (pushed_of,), make)
 
 
 def _pulled(residual: Any) -> Any:
