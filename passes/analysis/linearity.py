@@ -23,7 +23,30 @@ from collections.abc import Iterator
 from typing import Final
 
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
-from irad.ir.instructions import Binary, CallSite, Cast, CondBr, FCmp, Freeze, Instruction
+from irad.ir.instructions import (
+    Alloca,
+    AtomicRMW,
+    Binary,
+    CallSite,
+    Cast,
+    CondBr,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    ShuffleVector,
+    Store,
+    Terminator,
+    Unary,
+)
 from irad.ir.module import Function
 from irad.ir.types import holds_floats
 from irad.ir.values import Value
@@ -33,6 +56,11 @@ from irad.ruleset.expr import symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 _SUMS: Final = frozenset({"fadd", "fsub"})
+_LINEAR: Final = (
+    *(Binary, FCmp, Cast, AtomicRMW),  # but for those that have a case of their own
+    *(Unary, Select, Phi, Freeze, ICmp, Alloca, Load, Store, GetElementPtr, Terminator),
+    *(ExtractValue, InsertValue, ExtractElement, InsertElement, ShuffleVector),
+)
 
 
 def check_linearity(unit: Unit) -> None:
@@ -73,8 +101,12 @@ def _fault(unit: Unit, inst: Instruction) -> str | None:
             return "it converts a number that depends on tangents to an integer"
         case CallSite():
             return _call_fault(unit, inst)
-        case _:
+        case AtomicRMW(opcode=opcode) if opcode not in _SUMS and any(map(varies, inst.operands)):
+            return f"it changes numbers that depend on tangents by an atomic {opcode}"
+        case _ if isinstance(inst, _LINEAR) or not any(map(varies, inst.operands)):
             return None
+        case _:
+            return "it takes numbers that depend on tangents by an instruction that is not known to be linear"
 
 
 def _only_raises(unit: Unit, test: Instruction) -> bool:
