@@ -221,7 +221,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, i
         x: abscissae, an array with one axis or with the shape of the samples; None: they lie ``dx`` apart.
         dx: the distance between samples, used without ``x``.
         axis: the axis to integrate along.
-        initial: the integral at the first sample, added to all others, a number, real if the samples are; None: the first
+        initial: the integral at the first sample, added to all others: a number, real if samples are. None: the first
             sample is left out.
 
     Returns:
@@ -252,7 +252,7 @@ def cumulative_simpson(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, ini
             apart.
         dx: the distance between samples, used without ``x``.
         axis: the axis to integrate along.
-        initial: the integral at the first sample, added to all others, a number, real if the samples are; None: the first
+        initial: the integral at the first sample, added to all others: a number, real if samples are. None: the first
             sample is left out.
 
     Returns:
