@@ -22,6 +22,7 @@ from irad.integrate.integrands import Integrand, batched, pointwise
 from irad.integrate.outcome import all_of, check_derivative, first_two, told
 from irad.integrate.panels import adaptive, edges_of, kind_of, point_of
 from irad.integrate.slots import add, inner, largest, move, room, taken
+from irad.integrate.weights import check_weight, parameter, parameter_of, weighted
 
 # The quadrature of one function, with its rule.
 #
@@ -169,6 +170,8 @@ def quad(
     limit: int = 50,
     points: Any = (),
     batch: bool | int | tuple[int, ...] = False,
+    weight: str | None = None,
+    wvar: Any = None,
 ) -> tuple[Any, ...]:
     """The integral of a function over an interval, with derivatives with respect to limits and arguments.
 
@@ -193,16 +196,26 @@ def quad(
             ``args``; it returns nothing. True if a value is a number; the length or the shape of a value otherwise,
             which are the further axes of the second array. Nothing is allocated for a panel. Whether it is used is a
             literal in compiled code; the sizes need not be.
+        weight: a factor of the integrand, by SciPy's names; a literal in compiled code. With one, ``f`` returns a
+            number, and derivatives with respect to limits, as well as to the pole, differentiate ``f``.
+
+            - "cos", "sin": the cosine or sine of ``wvar * x``. Between finite limits the number of points grows with
+              that of periods; on an infinite range ``f`` falls to zero smoothly.
+            - "alg": ``(x - a)**wvar[0] * (b - x)**wvar[1]`` with exponents greater than -1; "alg-loga" and "alg-logb"
+              multiply by ``log(x - a)`` or ``log(b - x)`` too, "alg-log" by both. Limits are finite and ascend.
+            - "cauchy": ``1 / (x - wvar)``; the result is Cauchy's principal value. ``f`` is smooth around the pole.
+        wvar: the parameter of the weight: a number, or the pair of exponents.
 
     Returns:
         The integral and an estimate of its error, which has no derivative. It does not know of kinks, jumps and peaks
         between the points; singularities within the range are best named by ``points``.
 
     Raises:
-        SignatureError: ``f`` is not a function that Numba compiles.
-        ValueError: in compiled code, and so in each derivative: the error is greater than the tolerances, because the
-            limit has been reached or the integral diverges. From Python it is an `IntegrationWarning`; with
-            ``full_output`` only the error estimate tells. That of a derivative raises in any case.
+        SignatureError: ``f`` is not a function that Numba compiles, or ``weight`` does not fit.
+        ValueError: a limit is the pole, or an exponent is not greater than -1. In compiled code, and so in each
+            derivative, and with a weight: the error is greater than the tolerances, because the limit has been reached
+            or the integral diverges. From Python it is an `IntegrationWarning`; with ``full_output`` only the error
+            estimate tells. That of a derivative raises in any case.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -223,7 +236,14 @@ def quad(
         ...     return value
         >>> round(amount(2.0), 12), round(irad.grad(amount)(2.0), 12)
         (0.5, -0.25)
+        >>> round(quad(decay, 0.0, np.inf, (2.0,), weight="cos", wvar=1.0)[0], 12)
+        0.4
     """
+    if weight is not None:
+        check_weight(weight, wvar, full_output or batch is not False or len(points) > 0)
+        given = passed_along(args), parameter(weight, wvar), float(epsabs), float(epsrel), int(limit)
+        found: tuple[Any, ...] = _weighted(primal_of(f), weight)(float(a), float(b), *given)
+        return found
     at = np.array(points, dtype=np.float64).reshape(-1)
     shape = None if batch is False else () if batch is True else tuple(map(int, np.atleast_1d(batch)))
     settings = float(epsabs), float(epsrel), int(limit), shape
@@ -234,6 +254,10 @@ def quad(
 def _quadrature(f: Any, is_batched: bool) -> Any:
     make = batched if is_batched else pointwise
     return remembered(f, (quad, is_batched), lambda: quadrature_of(make(f)))
+
+
+def _weighted(f: Any, weight: str) -> Any:
+    return remembered(f, (quad, weight), lambda: weighted(f, weight, quad))
 
 
 def as_points(points: Any) -> Any:
@@ -287,15 +311,56 @@ def _quad_typed(
     limit: Any = 50,
     points: Any = (),
     batch: Any = False,
+    weight: Any = None,
+    wvar: Any = None,
 ) -> Any:
+    found = _weighted_typed(f, weight, wvar, full_output, points, batch)
+    if found is None:
+        found = _plain_typed(f, full_output, batch)
+
+    def quad(  # type: ignore[no-untyped-def]
+        f,
+        a,
+        b,
+        args=(),
+        full_output=False,
+        epsabs=_TOLERANCE,
+        epsrel=_TOLERANCE,
+        limit=50,
+        points=(),
+        batch=False,
+        weight=None,
+        wvar=None,
+    ):
+        tolerances = float(epsabs), float(epsrel), limit
+        return found(np.float64(a), np.float64(b), passed_along(args), tolerances, points, batch, wvar)
+
+    return quad
+
+
+def _plain_typed(f: Any, full_output: Any, batch: Any) -> Any:
     is_batched, shape_of = _batch_typed(batch)
     found = _quadrature(function_behind(f), is_batched)
     chosen = all_of if literal(full_output, "full_output") else first_two
 
-    def quad(  # type: ignore[no-untyped-def]
-        f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=50, points=(), batch=False
-    ):
-        settings = float(epsabs), float(epsrel), limit, shape_of(batch)
-        return chosen(found(np.float64(a), np.float64(b), passed_along(args), as_points(points), settings))
+    def call(a, b, args, tolerances, points, batch, wvar):  # type: ignore[no-untyped-def]
+        return chosen(found(a, b, args, as_points(points), (*tolerances, shape_of(batch))))
 
-    return quad
+    return inner_jitable(call)
+
+
+def _weighted_typed(f: Any, weight: Any, wvar: Any, full_output: Any, points: Any, batch: Any) -> Any:
+    named = literal(weight, "weight")
+    if named is None:
+        return None
+    breaks = points.value if isinstance(points, types.Omitted) else points
+    has_points = not (breaks == () or (isinstance(breaks, types.BaseTuple) and len(breaks) == 0))
+    is_missing = wvar in (None, types.none) or isinstance(wvar, types.Omitted)
+    others = bool(literal(full_output, "full_output")) or has_points or _batch_typed(batch)[0]
+    check_weight(named, None if is_missing else wvar, others)
+    found, of_weight = _weighted(function_behind(f), named), parameter_of(named, wvar)
+
+    def call(a, b, args, tolerances, points, batch, wvar):  # type: ignore[no-untyped-def]
+        return found(a, b, args, of_weight(wvar), *tolerances)
+
+    return inner_jitable(call)
