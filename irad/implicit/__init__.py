@@ -5,9 +5,10 @@ from __future__ import annotations
 from irad.implicit.equations import solves
 from irad.implicit.fixed_points import fixed_point
 from irad.implicit.linear import bicgstab, cg, gmres, minres
-from irad.implicit.minima import argmin, least_squares
+from irad.implicit.minima import argmin
 from irad.implicit.newton import brentq, newton
 from irad.implicit.pseudoinverse import lsqr
+from irad.implicit.squares import least_squares
 from irad.implicit.theorem import Solution
 
 __all__ = [

@@ -22,17 +22,19 @@ def offer(
     *,
     literals: tuple[str, ...] = (),
     functions: tuple[str, ...] = (),
+    present: tuple[str, ...] = (),
     **scope: Any,
 ) -> None:
     """Lets compiled code call a function of this folder.
 
     Args:
         function: the Python function; its first argument is a function.
-        make: from the dispatcher of that, the values of ``literals`` and the dispatchers of ``functions``, what is
-            called.
+        make: from the dispatcher of that, the values of ``literals``, the dispatchers of ``functions``, and whether
+            ``present`` are not None, what is called.
         call: its arguments, as an expression of the parameters.
         literals: the parameters that have to be literals.
         functions: the parameters that are functions or None.
+        present: the parameters of which it matters if they are None.
         scope: other objects that the expression refers to.
     """
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
@@ -47,7 +49,7 @@ def offer(
             raise made_in_compiled_code(f"{name} is given")
         constants = [literal(kinds[each], each) for each in literals]
         others = [None if is_none(kinds[each]) else function_behind(kinds[each]) for each in functions]
-        chosen = make(function_behind(given[0]), *constants, *others)
+        chosen = make(function_behind(given[0]), *constants, *others, *(not is_none(kinds[each]) for each in present))
         source = f"def {name}({head}):\n    return solve({call})\n"
         return function_from(name, source, _FILE, {"solve": chosen, "passed_along": passed_along, **scope, **defaults})
 

@@ -1,4 +1,4 @@
-"""Minima: of a function, by BFGS, and of a sum of squares, by Levenberg and Marquardt. At both the gradient is zero."""
+"""Minima of a function, at which its gradient is zero: by BFGS here, by L-BFGS or within bounds elsewhere."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ from numba.core import types
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad, value_and_grad
-from irad.api.jacobians.jacobian import jacobian
+from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
-from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
+from irad.implicit.bounded import bounded, bounds_of, start_within, within
 from irad.implicit.compiled import offer
+from irad.implicit.limited_memory import limited_memory
 from irad.implicit.newton import newton_steps
 from irad.implicit.theorem import outcome, solver_of
 from irad.implicit.unknowns import (
-    epsilon_of,
-    is_within,
-    larger,
     like_listed,
     listed,
-    relative_size,
     shaped,
-    size_of,
     started,
     vector,
 )
@@ -42,13 +38,19 @@ def argmin(
     rtol: float = 1e-10,
     atol: float = 0.0,
     maxiter: int = 200,
+    method: str = "bfgs",
+    bounds: Any = None,
     full_output: bool = False,
 ) -> Any:
-    """A local minimum of ``fun(x, *args)`` by BFGS, and its derivative with respect to ``args``.
+    """A local minimum of ``fun(x, *args)``, also within bounds, and its derivative with respect to ``args``.
 
     Near the minimum Newton's method takes over, for the point where the gradient is zero, so that the minimum is as
     precise as the gradient. It can be called from Python and in compiled code. The derivative is that of this point:
     one linear system with the Hessian.
+
+    Within bounds the method is a semismooth Newton method. The derivative is that of the unknowns between their bounds;
+    an unknown at a bound follows that, so there are derivatives with respect to bounds, too. Where its part of the
+    gradient is zero there, derivatives to both sides differ, and the returned one is that at the bound.
 
     Args:
         fun: returns a number.
@@ -59,6 +61,11 @@ def argmin(
             unknowns do not matter.
         atol: absolute tolerance, added to the relative one.
         maxiter: the largest number of steps.
+        method: ``"bfgs"``, or ``"l-bfgs"`` for many unknowns: L-BFGS, without a matrix, whose search ends when steps
+            are small beside the norm of ``x``, and conjugate gradients with products of the Hessian and a vector for
+            the derivative. It needs more steps, and has no bounds; a literal in compiled code.
+        bounds: a tuple of a lower and an upper bound, each a number, None, or for an ``x0`` with one axis an array like
+            it; for an ``x0`` that is a number or such an array. The search is in double precision.
         full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a minimum, instead of
             raising if it is not; a literal in compiled code.
 
@@ -66,14 +73,16 @@ def argmin(
         The minimum, in new memory.
 
     Raises:
-        SignatureError: ``fun`` is not a function that Numba compiles.
+        SignatureError: ``fun`` is not a function that Numba compiles, ``method`` is none of these, or bounds are given
+            with another than ``"bfgs"`` or for other unknowns.
         ValueError: no minimum is found within ``maxiter`` steps, or the gradient is zero at a point that is not a
             minimum.
 
     If the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers).
 
     Source:
-        Nocedal, Wright: Numerical optimization, Springer 2006, chapter 6.
+        Nocedal, Wright: Numerical optimization, Springer 2006, chapters 6 and 7; within bounds Bertsekas: Projected
+        Newton methods, SIAM J. Control Optim. 20 (1982) 221-246.
 
     Examples:
         >>> import irad
@@ -90,11 +99,15 @@ def argmin(
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    solve = _argmin(primal_of(fun), full_output)
-    return solve(packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args))
+    solve = _argmin(primal_of(fun), method, full_output, bounds is not None)
+    tolerances = float(rtol), float(atol), int(maxiter)
+    if bounds is None:
+        return solve(packed((x0, *tolerances)), passed_along(args))
+    start, lower, upper = within(x0, bounds)
+    return solve((start, *tolerances), (lower, upper, *passed_along(args)))
 
 
-def _stationary(objective: Any) -> Any:
+def stationary(objective: Any) -> Any:
     """The gradient with respect to the first argument, as a function with a rule of nothing but its code."""
     slope = grad(objective)
 
@@ -105,14 +118,26 @@ def _stationary(objective: Any) -> Any:
     return gradient
 
 
-def _argmin(objective: Any, full_output: bool = False) -> Any:
-    def make() -> Any:
-        gradient = _stationary(objective)
-        steps = _bfgs(value_and_grad(objective), gradient)
-        error = "irad.implicit.argmin found no minimum within maxiter steps"
-        return solver_of(steps, gradient, systems.dense(gradient), error, full_output)
+def _argmin(objective: Any, method: Any = "bfgs", full_output: bool = False, is_bounded: bool = False) -> Any:
+    if method not in ("bfgs", "l-bfgs") or (is_bounded and method != "bfgs"):
+        raise SignatureError(
+            f"argmin: method={method!r}" + (" with bounds" if is_bounded else ""),
+            '(a) pass "bfgs" or (b) pass "l-bfgs" without bounds',
+            "these are its methods",
+            SourceLocation.here(),
+        )
 
-    return remembered(objective, (argmin, full_output), make)
+    def make() -> Any:
+        gradient, both = stationary(objective), value_and_grad(objective)
+        if is_bounded:
+            chosen = bounded(both, gradient)
+        elif method == "l-bfgs":
+            chosen = limited_memory(both, gradient)
+        else:
+            chosen = _bfgs(both, gradient), gradient, systems.dense(gradient)
+        return solver_of(*chosen, "irad.implicit.argmin found no minimum within maxiter steps", full_output)
+
+    return remembered(objective, (argmin, method, full_output, is_bounded), make)
 
 
 def _least_step(matrix: Any, value: Any) -> Any:
@@ -126,26 +151,16 @@ def _least_step_typed(matrix: Any, value: Any) -> Any:
         return lambda matrix, value: value / matrix if matrix != 0.0 else np.inf
 
     def least_step(matrix, value):  # type: ignore[no-untyped-def]
-        units = _units(np.abs(np.diag(matrix)))
+        units = systems.units_of(np.abs(np.diag(matrix)))
         return units * np.linalg.lstsq(matrix * units * units.reshape((-1, 1)), units * value)[0]
 
     return least_step
 
 
 @inner_jitable
-def _units(squares):  # type: ignore[no-untyped-def]
-    """One over the roots of squares; those that are zero count as the largest."""
-    found, most = np.empty(squares.size), squares.max() if squares.size > 0 else 0.0
-    for i in range(squares.size):
-        square = squares[i] if squares[i] > 0.0 else most
-        found[i] = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
-    return found
-
-
-@inner_jitable
 def _is_convex(matrix):  # type: ignore[no-untyped-def]
     """True if a symmetric matrix has no negative eigenvalue but for rounding."""
-    units = _units(np.abs(np.diag(matrix)))
+    units = systems.units_of(np.abs(np.diag(matrix)))
     values = np.linalg.eigvalsh(matrix * units * units.reshape((-1, 1)))
     return values.size == 0 or values.min() >= -1e-10 * np.abs(values).max()
 
@@ -194,7 +209,7 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
         x = listed(kind).copy()
         value, found = both(like, *args)
         gradient = listed(vector(found, like))
-        curvatures = np.diag(squared(hessian(like, args))).copy()
+        curvatures = np.diag(systems.squared(hessian(like, args))).copy()
         first = _first_inverse(curvatures, x, value, gradient)
         inverse, goal, is_stuck, nit, nfev = first.copy(), 0.0, False, 0, 1
         while nit < limit:
@@ -203,7 +218,7 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
             if is_stuck or not -slope_along > goal:
                 near = polish(shaped(like_listed(x, kind), like), rtol, atol, _NEWTON_STEPS, args)
                 nfev += near.nfev
-                if near.success and _is_convex(squared(hessian(near.x, args))):
+                if near.success and _is_convex(systems.squared(hessian(near.x, args))):
                     return outcome(near.x, True, nit + near.nit, nfev)
                 if is_stuck or slope_along == 0.0:
                     break
@@ -237,142 +252,12 @@ def _bfgs(both: Any, gradient_of: Any) -> Any:
     return steps
 
 
-def squared(found: Any) -> Any:
-    """A number as a matrix of one element; a matrix stays one."""
-    raise NotImplementedError
-
-
-@inner_overload(squared, strict=False)
-def _squared_typed(found: Any) -> Any:
-    return (lambda found: found) if isinstance(found, types.Array) else lambda found: np.full((1, 1), found)
-
-
-offer(argmin, _argmin, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("full_output",))
-
-
-@public
-def least_squares(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: Any = (),
-    rtol: float = 1e-10,
-    atol: float = 0.0,
-    maxiter: int = 100,
-    full_output: bool = False,
-) -> Any:
-    """A local minimum of the sum of the squares of ``fun(x, *args)``, and its derivative with respect to ``args``.
-
-    It can be called from Python and in compiled code. The method is that of Levenberg and Marquardt. The derivative is
-    that of the point where the gradient of the sum is zero; it includes the second derivatives of ``fun``.
-
-    Args:
-        fun: returns an array.
-        x0: the initial guess, an array with one axis.
-        args: a tuple of further arguments: numbers, arrays and structures of these.
-        rtol: relative tolerance: the search ends when the Gauss-Newton step changes each unknown by at most this share
-            of its size, or when the gradient is zero up to the rounding of its terms. Units do not matter.
-        atol: absolute tolerance, added to the relative one.
-        maxiter: the largest number of steps.
-        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a minimum, instead of
-            raising if it is not; a literal in compiled code.
-
-    Returns:
-        The minimum, in new memory.
-
-    Raises:
-        SignatureError: ``fun`` is not a function that Numba compiles.
-        ValueError: no minimum is found within ``maxiter`` steps, ``fun`` is not finite at ``x0``, or it has fewer
-            values than there are unknowns.
-
-    Source:
-        Nocedal, Wright: Numerical optimization, Springer 2006, section 10.3.
-
-    Examples:
-        >>> import irad
-        >>> import numpy as np
-        >>> from irad.implicit import least_squares
-        >>> from numba import njit
-        >>> @njit
-        ... def misfit(p, x, y):
-        ...     return p[0] * np.exp(-p[1] * x) - y
-        >>> x = np.linspace(0.0, 2.0, 5)
-        >>> least_squares(misfit, np.ones(2), (x, 3.0 * np.exp(-0.5 * x))).round(6)
-        array([3. , 0.5])
-    """
-    solve = _least_squares(primal_of(fun), full_output)
-    return solve((x0, float(rtol), float(atol), int(maxiter)), passed_along(args))
-
-
-def _least_squares(residuals: Any, full_output: bool = False) -> Any:
-    def make() -> Any:
-        @inner_njit
-        def half_squares(x, *args):  # type: ignore[no-untyped-def]
-            r = residuals(x, *args).ravel()
-            return 0.5 * np.dot(r, r)
-
-        gradient = _stationary(half_squares)
-        error = "irad.implicit.least_squares found no minimum within maxiter steps"
-        return solver_of(_levenberg_marquardt(residuals), gradient, systems.dense(gradient), error, full_output)
-
-    return remembered(residuals, (least_squares, full_output), make)
-
-
-def _levenberg_marquardt(residuals: Any) -> Any:
-    @inner_njit
-    def flat(x, *args):  # type: ignore[no-untyped-def]
-        return residuals(x, *args).ravel()
-
-    slope = jacobian(flat)
-
-    @inner_njit
-    def steps(settings, *args):  # type: ignore[no-untyped-def]
-        x0, rtol, atol, limit = settings
-        x, damping, is_stuck = started(x0).astype(np.float64), 1e-3, False
-        r = flat(x, *args)
-        _check_residuals(r, x.size)
-        rounding = _ROUNDING * epsilon_of(x)
-        tolerance, seen, nit, nfev = max(rtol, rounding), np.abs(x), 0, 1
-        while nit < limit:
-            j = slope(x, *args)
-            gradient, square, matrix = j.T @ r, np.dot(r, r), j.T @ j
-            sizes = np.abs(j)
-            wrong = relative_size(gradient, sizes.T @ (sizes @ np.abs(x) + np.abs(r)))
-            units = _units(np.diag(matrix).copy())
-            newton_step = units * np.linalg.lstsq(j * units, r)[0]
-            is_small = is_within(newton_step, x, tolerance, atol) and (wrong <= 100.0 * tolerance or atol > 0.0)
-            # no step is better: what is left is rounding, of the gradient's terms or of where the search has been
-            is_rounding = wrong <= tolerance or (wrong >= 0.0 and is_within(newton_step, seen, rounding, atol))
-            if is_small or wrong <= rounding or (is_stuck and is_rounding):
-                return outcome(x, True, nit, nfev)
-            if is_stuck:
-                break
-            trial, after, nit = x, r, nit + 1
-            while damping < 1e15:
-                trial = x - np.linalg.solve(matrix + damping * np.diag(1.0 / units**2), gradient)
-                after, nfev = flat(trial, *args), nfev + 1
-                # near the minimum of a sum that stays, rounding hides the decrease
-                if np.dot(after, after) <= square * (1.0 + 1e-13):
-                    break
-                damping *= 4.0
-            is_stuck = damping >= 1e15
-            x, r, damping = trial, after, max(damping / 8.0, 1e-15)
-            seen = larger(seen, x)
-        return outcome(x, False, nit, nfev)
-
-    return steps
-
-
-@inner_njit
-def _check_residuals(r, unknowns):  # type: ignore[no-untyped-def]
-    if r.size < unknowns:
-        raise FormattedValueError(
-            "the function of irad.implicit.least_squares returns {} values for {} unknowns: its minimum is not unique, "
-            "give at least as many values",
-            r.size,
-            unknowns,
-        )
-    if not np.isfinite(size_of(r)):
-        raise ValueError("the function of irad.implicit.least_squares is not finite where the search begins")
-
-
-offer(least_squares, _least_squares, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("full_output",))
+offer(
+    argmin,
+    _argmin,
+    "(start_within(bounds, x0), rtol, atol, maxiter), bounds_of(bounds, x0) + passed_along(args)",
+    literals=("method", "full_output"),
+    present=("bounds",),
+    start_within=start_within,
+    bounds_of=bounds_of,
+)
