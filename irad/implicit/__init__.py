@@ -8,10 +8,12 @@ from irad.implicit.linear import bicgstab, cg, gmres, minres
 from irad.implicit.minima import argmin
 from irad.implicit.newton import brentq, newton
 from irad.implicit.pseudoinverse import lsqr
+from irad.implicit.quadratic import QuadraticSolution, quadratic_program
 from irad.implicit.squares import least_squares
 from irad.implicit.theorem import Solution
 
 __all__ = [
+    "QuadraticSolution",
     "Solution",
     "argmin",
     "bicgstab",
@@ -23,5 +25,6 @@ __all__ = [
     "lsqr",
     "minres",
     "newton",
+    "quadratic_program",
     "solves",
 ]
