@@ -19,16 +19,17 @@ from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
+from irad.ode.events import Watch, watching
 from irad.ode.march import METHODS, Method, Settings, marching, unit_of
 
 
-def discrete(f: Any, event: Any, method: Method, snapshots: int) -> Any:
+def discrete(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
     """The integration of a right-hand side, with the derivative of its steps."""
-    march = marching(f, event, method)
+    march = marching(f, watch, method)
     return attach(
         march,
         augmented_primal=_augmented_of(march),
-        reverse=_reverse_of(f, event, method, snapshots),
+        reverse=_reverse_of(f, watch, method, snapshots),
         body_otherwise=True,
     )
 
@@ -38,7 +39,7 @@ def _augmented_of(march: Any) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         kept = kept_arguments(config, 3, args), y0.value.copy(), wanted.value.copy(), settings.value
-        record = course.counts, course.places, course.row_steps, course.event_steps, course.shares
+        record = course.counts, course.places, course.row_steps, course.event_steps, course.shares, course.which
         return AugmentedReturn(course, shadow, (kept, record))
 
     return augmented
@@ -66,8 +67,8 @@ def beginning(f: Any) -> Any:
     return begin
 
 
-def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
-    unit, begin, is_fixed = unit_of(f, event, method), beginning(f), method.order == 0
+def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
+    unit, begin, is_fixed = unit_of(f, watch, method), beginning(f), method.order == 0
     recovered = recovering(snapshots)
 
     @inner_jitable
@@ -78,12 +79,13 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
     def advance(state, ends, places, most, args):  # type: ignore[no-untyped-def]
         i, z = state
         place, following = place_of(i, places, most), place_of(i + 1, places, most)
-        return i + 1, unit(z, ends, place, following, np.zeros(0), -1.0, *args)[0]
+        nothing = np.zeros(0)
+        return i + 1, unit(z, ends, place, following, nothing, nothing, np.zeros(0, np.int64), *args)[0]
 
     @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
         values, start, wanted, settings = kept
-        counts, places, row_steps, event_steps, shares = record
+        counts, places, row_steps, event_steps, shares, which = record
         row, event, most = counts[0], counts[1], settings.steps
         z, n = np.empty((2, start.size)), start.size
         put(z[0], start)
@@ -96,26 +98,24 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
         held, used, spots, free = begun(snapshot(advance, (0, z), arguments))
         for i in range(counts[2] - 1, -1, -1):
             _, z = recovered(advance, i, held, used, spots, free, arguments)
-            first, share, time_bar, state_bar = row, -1.0, 0.0, np.zeros(n)
+            first, earliest = row, event
             while first > 0 and row_steps[first - 1] == i:
                 first -= 1
-            if event > 0 and event_steps[event - 1] == i:
-                event -= 1
-                share, time_bar = shares[event], times_bar[event]
-                put(state_bar, states_bar[event])
+            while earliest > 0 and event_steps[earliest - 1] == i:
+                earliest -= 1
             before_bar = np.zeros((2, n))
             place, following = place_of(i, places, most), place_of(i + 1, places, most)
             sums = pull(
                 config,
                 unit,
-                (z, ends, place, following, wanted[first:row], share),
-                (before_bar, ends_bar, None, None, wanted_bar[first:row], None),
+                (z, ends, place, following, wanted[first:row], shares[earliest:event], which[earliest:event]),
+                (before_bar, ends_bar, None, None, wanted_bar[first:row], None, None),
                 args,
                 values,
-                (z_bar, rows_bar[first:row], time_bar, state_bar),
+                (z_bar, rows_bar[first:row], times_bar[earliest:event], states_bar[earliest:event]),
                 sums,
             )
-            z_bar, row = before_bar, first
+            z_bar, row, event = before_bar, first, earliest
         y_bar = z_bar[0].copy()
         sums = pull(config, begin, (start, ends), (y_bar, ends_bar), args, values, z_bar[1].copy(), sums)
         return sums, y_bar, ends_bar, wanted_bar
@@ -150,7 +150,7 @@ _MOST_STEPS = 1_000_000
 
 def continuous(f: Any, method: Method) -> Any:
     """The integration of a right-hand side, with the derivative of the differential equation."""
-    march = marching(f, None, method)
+    march = marching(f, watching(()), method)
 
     def augmented(config, y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
@@ -197,8 +197,19 @@ def _largest(array):  # type: ignore[no-untyped-def]
     return found
 
 
+@inner_jitable
+def _extended(tolerances, size):  # type: ignore[no-untyped-def]
+    """Tolerances of the state, followed by the smallest of them for its cotangents and those of the arguments."""
+    smallest = np.inf
+    for tolerance in tolerances:
+        smallest = min(smallest, tolerance)
+    found = np.full(size, smallest)
+    found[: tolerances.size] = tolerances
+    return found
+
+
 def _continuous_reverse_of(f: Any) -> Any:
-    march = marching(_backwards(f), None, METHODS["dopri5"])
+    march = marching(_backwards(f), watching(()), METHODS["dopri5"])
 
     @inner_jitable
     def back_from(config, cotangent, kept, t0, t1, args):  # type: ignore[no-untyped-def]
@@ -209,7 +220,9 @@ def _continuous_reverse_of(f: Any) -> Any:
         # tolerances are for cotangents of size 1
         size = max(_largest(rows_bar), _largest(last_bar))
         scale = 1.0 / size if size > 0.0 else 0.0
-        tolerances = Settings(settings.rtol, settings.atol, 0.0, _MOST_STEPS, 0, 0)
+        rtol, atol = _extended(settings.rtol, z.size), _extended(settings.atol, z.size)
+        none = np.zeros(0, np.int64)
+        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, none, none)
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]

@@ -1,22 +1,34 @@
-"""The solution within a step, a polynomial of the share of the step: 0 is its beginning, 1 its end.
+"""The solution within a step, a polynomial of the share θ of the step: 0 is its beginning, 1 its end.
 
-y + θ (Δ + (1 - θ) (B + θ (C + (1 - θ) D))),   Δ = y1 - y;   B, C, D are the rows that a step gives
+y + θ (Δ + (1 - θ) (B + θ (C + (1 - θ) (D + …)))),   Δ = y1 - y;   B, C, D, … are the rows that a step gives
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
 
-from irad.api.forward import pushforward
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.inner import inner_jitable, inner_overload
 from irad.frontend.numba.messages import described
 
-# of [0, 1], which leave less than the distance between two floats
-_HALVINGS = 60
+
+class Steps(NamedTuple):
+    """A method for a right-hand side.
+
+    Attributes:
+        step: ``(t, h, y, slope, args) -> (y1, slope1, kept)`` from a state and its slope to those at the end of a step.
+        errors: the weights of the rows of what is kept in estimates of the error; see `irad.ode.march.error_size`.
+        is_scaled: whether the step multiplies them.
+        dense: ``(t, h, y, y1, kept, args) -> rows`` of the solution within the step.
+    """
+
+    step: Any
+    errors: Any
+    is_scaled: bool
+    dense: Any
 
 
 def check_values(values: Any) -> None:
@@ -54,78 +66,37 @@ def add_to(out, values):  # type: ignore[no-untyped-def]
 
 
 @inner_jitable
+def with_slopes(y, y1, h, slope, slope1, more):  # type: ignore[no-untyped-def]
+    """Rows of the cubic polynomial that has the slopes at both ends, and room for more."""
+    dense = np.zeros((2 + more, y.size))
+    for j in range(y.size):
+        change = y1[j] - y[j]
+        dense[0, j] = h * slope[j] - change
+        dense[1, j] = change - h * slope1[j] - dense[0, j]
+    return dense
+
+
+@inner_jitable
 def put_between(out, y, y1, dense, share):  # type: ignore[no-untyped-def]
     """Writes the solution within a step."""
-    rest = 1.0 - share
+    rest, count = 1.0 - share, dense.shape[0]
     for j in range(y.size):
-        inner = dense[0, j] + share * (dense[1, j] + rest * dense[2, j])
+        inner = dense[count - 1, j]
+        for k in range(count - 2, -1, -1):
+            inner = dense[k, j] + (share if k % 2 == 0 else rest) * inner
         out[j] = y[j] + share * (y1[j] - y[j] + rest * inner)
 
 
 @inner_jitable
 def slope_between(y, y1, dense, share):  # type: ignore[no-untyped-def]
     """The derivative of the solution within a step by the share of the step."""
-    out, rest = np.empty(y.size), 1.0 - share
+    out, rest, count = np.empty(y.size), 1.0 - share, dense.shape[0]
     for j in range(y.size):
-        last = dense[1, j] + rest * dense[2, j]
-        inner = dense[0, j] + share * last
-        d_inner = last - share * dense[2, j]
+        inner, d_inner = dense[count - 1, j], 0.0
+        for k in range(count - 2, -1, -1):
+            if k % 2 == 0:
+                inner, d_inner = dense[k, j] + share * inner, inner + share * d_inner
+            else:
+                inner, d_inner = dense[k, j] + rest * inner, rest * d_inner - inner
         out[j] = y1[j] - y[j] + (rest - share) * inner + share * rest * d_inner
     return out
-
-
-def crossing(event: Any) -> Any:
-    """A function that finds where an event changes its sign within a step.
-
-    Returns:
-        ``(t, h, y, y1, dense, before, after, direction, args) -> share``, negative if it does not.
-    """
-    if event is None:
-        return inner_jitable(lambda t, h, y, y1, dense, before, after, direction, args: -1.0)
-
-    @inner_jitable
-    def found(t, h, y, y1, dense, before, after, direction, args):  # type: ignore[no-untyped-def]
-        rises = before < 0.0 <= after and direction >= 0
-        if not rises and not (before > 0.0 >= after and direction <= 0):
-            return -1.0
-        low, high, point = 0.0, 1.0, np.empty(y.size)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            put_between(point, y, y1, dense, middle)
-            value = event(t + middle * h, point, *args)
-            if value >= 0.0 if rises else value <= 0.0:
-                high = middle
-            else:
-                low = middle
-        return high
-
-    return found
-
-
-def refining(event: Any) -> Any:
-    """A function that gives the share of an event its derivative, and the state there.
-
-    Where a search ended is a constant. Two steps of Newton's method from there change nothing but that: their
-    derivatives up to the third order are those of the implicit function theorem.
-
-    Returns:
-        ``(share, t, h, y, y1, dense, args) -> (time, state)``.
-    """
-    if event is None:
-        return inner_jitable(lambda share, t, h, y, y1, dense, args: (t, y1))
-    derivative = pushforward(event, (0, 1))
-
-    @inner_jitable
-    def refined(share, t, h, y, y1, dense, args):  # type: ignore[no-untyped-def]
-        # The search ended in a constant: only these steps depend on the arguments, so they carry the derivative.
-        for _ in range(2):
-            point = np.empty(y.size)
-            put_between(point, y, y1, dense, share)
-            tangents = h, slope_between(y, y1, dense, share)
-            value, slope = derivative(t + share * h, point, tangents, *args)
-            share = share - value / slope
-        state = np.empty(y.size)
-        put_between(state, y, y1, dense, share)
-        return t + share * h, state
-
-    return refined

@@ -5,14 +5,16 @@ Places are shares of the whole length, 0 to 1, and constant to the derivative. A
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit
-from irad.ode.dense import crossing, put, put_between, refining
-from irad.ode.explicit import classical, dormand_prince
+from irad.ode.dense import put, put_between
+from irad.ode.events import Watch, any_changes, earliest
+from irad.ode.explicit import TABLEAUX, runge_kutta
 from irad.ode.rosenbrock import rodas
 
 # Step sizes: how large an error is, and what that makes the next step. All of it is constant to the derivative.
@@ -23,32 +25,55 @@ _MEMORY = 0.04  # how much the last error counts, in powers of errors: Hairer's 
 
 @inactive_in_irad
 @inner_njit
-def error_size(error, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
-    """The root mean square of an error relative to what is tolerated; at most 1 if the step is accepted, or NaN."""
+def error_size(h, kept, weights, y, y1, rtol, atol):  # type: ignore[no-untyped-def]
+    """The size of an error relative to what is tolerated; at most 1 if the step is accepted, or NaN.
+
+    The error is ``h`` times weighted rows; the size is the root mean square. A second estimate, of lower order, makes
+    it smaller where the error falls off as fast as it should (Hairer, Nørsett, Wanner: Solving Ordinary Differential
+    Equations I, II.10).
+    """
     if y.size == 0:
         return 0.0
-    total = 0.0
+    total = lower = 0.0
     for i in range(y.size):
-        size = error[i] / (atol + rtol * max(abs(y[i]), abs(y1[i])))
-        total += size * size
+        scale = atol[i] + rtol[i] * max(abs(y[i]), abs(y1[i]))
+        for k in range(weights.shape[0]):
+            error = 0.0
+            for j in range(weights.shape[1]):
+                error += weights[k, j] * kept[j, i]
+            square = (h * error / scale) ** 2
+            if k == 0:
+                total += square
+            else:
+                lower += square
+    if lower > 0.0:
+        return total / np.sqrt((total + 0.01 * lower) * y.size)
     return np.sqrt(total / y.size)
 
 
 @inactive_in_irad
 @inner_njit
-def first_share(y, slope, length, rtol, atol, first):  # type: ignore[no-untyped-def]
+def first_share(y, slope, length, settings):  # type: ignore[no-untyped-def]
     """The first step as a share of the whole length: what is asked for, or else a hundredth of what changes ``y``."""
+    rtol, atol = settings.rtol, settings.atol
     if length == 0.0:
         return 1.0
-    if first > 0.0:
-        return min(first / abs(length), 1.0)
+    if settings.first > 0.0:
+        return min(settings.first / abs(length), 1.0)
     size = speed = 0.0
     for i in range(y.size):
-        scale = atol + rtol * abs(y[i])
+        scale = atol[i] + rtol[i] * abs(y[i])
         size += (y[i] / scale) ** 2
         speed += (slope[i] / scale) ** 2
     step = 0.01 * np.sqrt(size / speed) if size > 1e-10 and speed > 1e-10 else 1e-6
     return min(step / abs(length), 1.0)
+
+
+@inactive_in_irad
+@inner_njit
+def longest_share(length, settings):  # type: ignore[no-untyped-def]
+    """The longest step as a share of the whole length."""
+    return settings.longest / abs(length) if length != 0.0 else 1.0
 
 
 @inactive_in_irad
@@ -80,17 +105,27 @@ class Method(NamedTuple):
     """A way to make steps.
 
     Attributes:
-        step_of: makes the step of a right-hand side.
+        steps_of: makes the `irad.ode.dense.Steps` of a right-hand side.
         order: of the error estimate, and 1; 0 if steps are of one size.
         calls: of the right-hand side in a step.
+        further: calls where the solution within a step is needed.
     """
 
-    step_of: Any
+    steps_of: Any
     order: int
     calls: int
+    further: int = 0
 
 
-METHODS = {"rk4": Method(classical, 0, 4), "dopri5": Method(dormand_prince, 5, 6), "rodas": Method(rodas, 4, 6)}
+METHODS = {
+    name: Method(partial(runge_kutta, tableau=each), each.order, len(each.stages), len(each.further))
+    for name, each in TABLEAUX.items()
+} | {"rodas": Method(rodas, 4, 6)}
+
+
+def has_equal_steps(name: str) -> bool:
+    """True for the name of a method without error control."""
+    return name in METHODS and METHODS[name].order == 0
 
 
 class Course(NamedTuple):
@@ -101,11 +136,13 @@ class Course(NamedTuple):
         last: the state at the end of the last step.
         times: of the events.
         states: at the events.
-        counts: of rows, events, steps, rejected steps; and whether an event ended it.
+        counts: of rows, events, steps, rejected steps, steps within which something was read; and whether an
+            event ended it.
         places: where steps end, the first is 0; empty if all are of one size.
         row_steps: the step of each row.
         event_steps: the step of each event.
         shares: where in its step an event is.
+        which: the number of the function of each event.
     """
 
     rows: Any
@@ -117,26 +154,29 @@ class Course(NamedTuple):
     row_steps: Any
     event_steps: Any
     shares: Any
+    which: Any
 
 
 class Settings(NamedTuple):
     """Numbers that have no derivative.
 
     Attributes:
-        rtol: relative tolerance.
-        atol: absolute tolerance.
+        rtol: relative tolerance of each part of the state.
+        atol: absolute tolerance of each part of the state.
         first: the first step; 0 to choose it.
+        longest: the longest step.
         steps: the most steps, or their number if they are of one size.
-        direction: of the event: rising, falling (-1), both (0).
-        terminal: which event is the last; 0 if none is.
+        directions: of each event: rising, falling (-1), both (0).
+        terminal: for each event, which occurrence ends the integration; 0 if none does.
     """
 
-    rtol: float
-    atol: float
+    rtol: Any
+    atol: Any
     first: float
+    longest: float
     steps: int
-    direction: int
-    terminal: int
+    directions: Any
+    terminal: Any
 
 
 @inner_jitable
@@ -162,11 +202,12 @@ def _with_row(rows, count):  # type: ignore[no-untyped-def]
 
 
 @inner_jitable
-def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
+def _following(place, size, longest, steps, most):  # type: ignore[no-untyped-def]
     """The point at which a step is to end; a short rest is not left over."""
     if steps >= most:
         raise RuntimeError("a differential equation takes more steps than max_steps")
-    following = 1.0 if place + 1.01 * size >= 1.0 else place + size
+    size = min(size, longest)
+    following = 1.0 if place + min(1.01 * size, longest) >= 1.0 else place + size
     if following <= place:
         raise RuntimeError("the steps of a differential equation become too small: is it stiff, or singular?")
     return following
@@ -201,56 +242,71 @@ def reading(step: Any) -> Any:
     return read
 
 
-def noting(event: Any) -> Any:
-    """A function that appends an event to those before it: ``(events, count, share, step, args) -> events``."""
-    refine = refining(event)
+def noting(watch: Watch) -> Any:
+    """A function that appends those events of a step that come before its end, or before the integration ends.
+
+    Returns:
+        ``(events, occurred, shares, terminal, step, args) -> (events, ended)``; the numbers of occurrences are updated.
+    """
+    refine = watch.refine
 
     @inner_jitable
-    def noted(events, count, share, step, args):  # type: ignore[no-untyped-def]
-        times, states, event_steps, shares = events
+    def noted(events, occurred, found, terminal, step, args):  # type: ignore[no-untyped-def]
+        times, states, event_steps, shares, whiches, count = events
         steps, t, h, y, y1, dense = step
-        times, states = _grown(times, count), _with_row(states, count)
-        event_steps, shares = _grown(event_steps, count), _grown(shares, count)
-        times[count], state = refine(share, t, h, y, y1, dense, args)
-        put(states[count], state)
-        event_steps[count], shares[count] = steps, share
-        return times, states, event_steps, shares
+        which, ended = earliest(found), 0
+        while which >= 0 and ended == 0:
+            times, states = _grown(times, count), _with_row(states, count)
+            event_steps, shares, whiches = _grown(event_steps, count), _grown(shares, count), _grown(whiches, count)
+            times[count], state = refine(found[which], which, t, h, y, y1, dense, args)
+            put(states[count], state)
+            event_steps[count], shares[count], whiches[count] = steps, found[which], which
+            count += 1
+            found[which] = 2.0
+            occurred[which] += 1
+            ended = 1 if occurred[which] == terminal[which] else 0
+            which = earliest(found)
+        return (times, states, event_steps, shares, whiches, count), ended
 
     return noted
 
 
-def marching(f: Any, event: Any, method: Method) -> Any:
+def marching(f: Any, watch: Watch, method: Method) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
-    step, find, note = method.step_of(f), crossing(event), noting(event)
-    valued = event if event is not None else inner_jitable(lambda t, y: 0.0)
-    has_event, order, read = event is not None, method.order, reading(step)
+    step, weights, is_scaled, dense = method.steps_of(f)
+    values, seek, note = watch.values, watch.seek, noting(watch)
+    has_event, order, read = watch.number > 0, method.order, reading(step)
 
     @inner_jitable
     def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
-        """The slope, the first step's share, and the value of the event."""
+        """The slope, the first step's share, and the values of events."""
         slope = np.empty(y0.size)
         put(slope, f(t0, y0, *args))
         size = 1.0 / settings.steps
         if order > 0:
-            size = first_share(y0, slope, length, settings.rtol, settings.atol, settings.first)
-        return slope, size, valued(t0, y0, *args) if has_event else 0.0
+            size = first_share(y0, slope, length, settings)
+        return slope, size, values(t0, y0, args)
 
     @inner_njit
     def march(y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
-        rtol, atol, _, most, direction, terminal = settings
+        rtol, atol, most, directions = settings.rtol, settings.atol, settings.steps, settings.directions
         length, n, y = t1 - t0, y0.size, y0
         slope, size, before = begin(y0, t0, length, args, settings)
+        longest = longest_share(length, settings)
         rows, row_steps = np.zeros((wanted.size, n)), np.zeros(wanted.size, np.int64)
-        events = np.zeros(0), np.zeros((0, n)), np.zeros(0, np.int64), np.zeros(0)
+        events = np.zeros(0), np.zeros((0, n)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), 0
+        occurred, after = np.zeros(before.size, np.int64), before
         places = np.zeros(0 if order == 0 else 16)
-        row = count = steps = rejected = ended = 0
+        row = steps = rejected = looked = ended = 0
         place, error_before, was_rejected = 0.0, 1e-4, False
         while place < 1.0 and ended == 0:
-            following = _following(place, size, steps + rejected, most) if order > 0 else (steps + 1) / most
-            t, h = t0 + place * length, (following - place) * length
-            y1, slope1, error, dense = step(t, h, y, slope, args)
+            following = (steps + 1) / most
             if order > 0:
-                wrong = error_size(error, y, y1, rtol, atol)
+                following = _following(place, size, longest, steps + rejected, most)
+            t, h = t0 + place * length, (following - place) * length
+            y1, slope1, kept = step(t, h, y, slope, args)
+            if order > 0:
+                wrong = error_size(h if is_scaled else 1.0, kept, weights, y, y1, rtol, atol)
                 if not wrong <= 1.0:
                     rejected += 1
                     was_rejected = True
@@ -261,52 +317,55 @@ def marching(f: Any, event: Any, method: Method) -> Any:
                 error_before, was_rejected = max(wrong, 1e-4), False
                 places = _grown(places, steps + 1)
                 places[steps + 1] = following
-            reached, made = t0 + following * length, (steps, t, h, y, y1, dense)
+            reached, is_last, crosses = t0 + following * length, following == 1.0, False
             if has_event:
-                after = valued(reached, y1, *args)
-                share = find(t, h, y, y1, dense, before, after, direction, args)
-                if share >= 0.0:
-                    events = note(events, count, share, made, args)
-                    count += 1
-                    if count == terminal:
-                        ended = 1
-                        reached = events[0][count - 1]
-                before = after
-            is_last = following == 1.0 and ended == 0
-            row = read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args)
-            y, slope, place = y1, slope1, following
+                after = values(reached, y1, args)
+                crosses = any_changes(before, after, directions)
+            if crosses or (row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0)):
+                made = steps, t, h, y, y1, dense(t, h, y, y1, kept, args)
+                looked += 1
+                if has_event:
+                    found = seek(t, h, y, y1, made[5], before, after, directions, args)
+                    events, ended = note(events, occurred, found, settings.terminal, made, args)
+                    if ended == 1:
+                        reached, is_last = events[0][events[5] - 1], False
+                row = read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args)
+            y, slope, place, before = y1, slope1, following, after
             steps += 1
-        times, states, event_steps, shares = events
-        counts = np.array([row, count, steps, rejected, ended])
-        return Course(
-            rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps, event_steps, shares
-        )
+        times, states, event_steps, shares, whiches, count = events
+        counts = np.array([row, count, steps, rejected, looked, ended])
+        happened = event_steps[:count], shares[:count], whiches[:count]
+        return Course(rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps, *happened)
 
     return march
 
 
-def unit_of(f: Any, event: Any, method: Method) -> Any:
-    """One accepted step and what is read from it: ``(z, ends, place, following, wanted, share, *args)``.
+def unit_of(f: Any, watch: Watch, method: Method) -> Any:
+    """One accepted step and what is read from it: ``(z, ends, place, following, wanted, shares, which, *args)``.
 
     ``z`` has the state and its slope as rows. What is given are the same at the end of the step, the state at each time
-    that is wanted, and the time and the state of an event, if its share of the step is not negative.
+    that is wanted, and the times and states of events, whose shares of the step and numbers are known.
     """
-    step, refine = method.step_of(f), refining(event)
-    has_event, put_row = event is not None, rows_of(step)
+    step, _, _, dense = method.steps_of(f)
+    refine, has_event, put_row = watch.refine, watch.number > 0, rows_of(step)
 
     @inner_njit
-    def unit(z, ends, place, following, wanted, share, *args):  # type: ignore[no-untyped-def]
+    def unit(z, ends, place, following, wanted, shares, which, *args):  # type: ignore[no-untyped-def]
         length = ends[1] - ends[0]
         t, h = ends[0] + place * length, (following - place) * length
-        y1, slope1, _, dense = step(t, h, z[0], z[1], args)
-        z1, rows, time, state = np.empty(z.shape), np.empty((wanted.size, y1.size)), 0.0, np.zeros(y1.size)
+        y1, slope1, kept = step(t, h, z[0], z[1], args)
+        z1, rows = np.empty(z.shape), np.empty((wanted.size, y1.size))
+        times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
         put(z1[0], y1)
         put(z1[1], slope1)
-        for i in range(wanted.size):
-            put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], dense, args)
-        if has_event and share >= 0.0:
-            time, found = refine(share, t, h, z[0], y1, dense, args)
-            put(state, found)
-        return z1, rows, time, state
+        if wanted.size > 0 or shares.size > 0:
+            polynomial = dense(t, h, z[0], y1, kept, args)
+            for i in range(wanted.size):
+                put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
+            if has_event:
+                for i in range(shares.size):
+                    times[i], state = refine(shares[i], which[i], t, h, z[0], y1, polynomial, args)
+                    put(states[i], state)
+        return z1, rows, times, states
 
     return unit

@@ -14,10 +14,11 @@ import numpy as np
 
 from irad.api.forward import pushforward
 from irad.frontend.inner import inner_jitable
-from irad.ode.dense import put
+from irad.ode.dense import Steps, put
 
 _GAMMA = 0.25
 _NODES = np.array([0.0, 0.386, 0.21, 0.63, 1.0, 1.0])
+_ERROR = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
 _GAMMA_I = np.array([0.25, -0.1043, 0.1035, -0.03620000000000023, 0.0, 0.0])
 _STATES, _SLOPES = np.zeros((6, 6)), np.zeros((6, 6))
 for _table, _lines in (
@@ -88,8 +89,8 @@ def _solve(x, factors, order, right):  # type: ignore[no-untyped-def]
         x[i] = total / factors[i, i]
 
 
-def rodas(f: Any) -> Any:
-    """A step for a right-hand side."""
+def rodas(f: Any) -> Steps:
+    """The steps for a right-hand side; what they keep are the solutions of the linear systems."""
     derivative = pushforward(f, (0, 1))
 
     @inner_jitable
@@ -127,14 +128,19 @@ def rodas(f: Any) -> Any:
                     total += _SLOPES[i, k] * parts[k, j]
                 right[i, j] = _GAMMA * total
             _solve(parts[i], matrix, order, right[i])
-        dense = np.zeros((3, y.size))
         for j in range(y.size):
             points[6, j] = points[5, j] + parts[5, j]
-            for i in range(5):
-                dense[0, j] += _DENSE[0, i] * parts[i, j]
-                dense[1, j] += _DENSE[1, i] * parts[i, j]
         slope1 = np.empty(y.size)
         put(slope1, f(t + h, points[6], *args))
-        return points[6], slope1, parts[5], dense
+        return points[6], slope1, parts
 
-    return step
+    @inner_jitable
+    def dense(t, h, y, y1, parts, args):  # type: ignore[no-untyped-def]
+        found = np.zeros((2, y.size))
+        for j in range(y.size):
+            for i in range(5):
+                found[0, j] += _DENSE[0, i] * parts[i, j]
+                found[1, j] += _DENSE[1, i] * parts[i, j]
+        return found
+
+    return Steps(step, _ERROR, False, dense)

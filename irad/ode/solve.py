@@ -19,9 +19,12 @@ from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.numba.messages import described
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
-from irad.ode.march import METHODS, Settings
+from irad.ode.events import events_of, for_each, for_each_of, watching
+from irad.ode.march import METHODS, Settings, has_equal_steps
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
+_NO_BOUND = float("inf")
+_NOT_AS_MANY = "rtol or atol of a differential equation is an array that does not have the length of the state"
 
 
 class Solution(NamedTuple):
@@ -37,6 +40,7 @@ class Solution(NamedTuple):
         steps: number of steps.
         rejected: number of further steps that were tried and rejected.
         calls: number of calls of the right-hand side, without those for its derivative.
+        which: the number of the function of each event, from 0.
 
     Examples:
         >>> import numpy as np
@@ -58,6 +62,7 @@ class Solution(NamedTuple):
     steps: Any
     rejected: Any
     calls: Any
+    which: Any
 
 
 @public
@@ -68,22 +73,23 @@ def solve(
     args: Any = (),
     t_eval: Any = None,
     method: str = "dopri5",
-    rtol: float = _RTOL,
-    atol: float = _ATOL,
+    rtol: Any = _RTOL,
+    atol: Any = _ATOL,
     steps: int = _STEPS,
     max_steps: int = _MAX_STEPS,
     first_step: float = 0.0,
-    event: Callable[..., Any] | None = None,
-    direction: int = 0,
-    terminal: int = 1,
+    event: Any = None,
+    direction: Any = 0,
+    terminal: Any = 1,
     adjoint: str = "discrete",
     snapshots: int = _SNAPSHOTS,
+    max_step: float = _NO_BOUND,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
     It can be called from Python and in compiled code. The derivative is that of the steps that were taken; their sizes
     count as constant shares of the time from the first to the second of ``t_span``. Reverse mode saves where steps end,
-    8 bytes a step (nothing with "rk4"), and holds at most ``snapshots`` states.
+    8 bytes a step (nothing with steps of one size), and holds at most ``snapshots`` states.
 
     Args:
         f: takes the time, the state and ``args``, and returns the derivative of the state in a new array.
@@ -91,21 +97,27 @@ def solve(
         t_span: initial and final time; the final time may be the smaller one.
         args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and structures of these.
         t_eval: times at which the state is returned, an array or a tuple, in the order in which they are reached.
-        method: "dopri5", Dormand and Prince's of order 5; "rk4", the classical one of order 4 with equal steps; or
-            "rodas", a Rosenbrock method of order 4 for stiff systems, which takes the derivative of ``f`` by forward
-            mode. A literal in compiled code.
-        rtol: tolerance of the error of a step, relative to the state; 1e-6 by default.
-        atol: absolute tolerance, added to the relative one; 1e-9 by default.
-        steps: number of steps of "rk4", 100 by default.
+        method: an explicit Runge–Kutta method with error control: "dopri5" (Dormand and Prince, order 5), "tsit5"
+            (Tsitouras, order 5), "dop853" (Dormand and Prince, order 8) or "bosh3" (Bogacki and Shampine, order 3); one
+            with equal steps: "rk4" (order 4), "heun", "midpoint" (order 2) or "euler"; or "rodas", a Rosenbrock method
+            of order 4 for stiff systems, which takes the derivative of ``f`` by forward mode. A literal in compiled
+            code.
+        rtol: tolerance of the error of a step, relative to the state: a number or an array like the state; 1e-6 by
+            default.
+        atol: absolute tolerance, added to the relative one: a number or an array like the state; 1e-9 by default.
+        steps: number of steps of methods with equal steps, 100 by default.
         max_steps: the largest number of steps that other methods try, 100000 by default.
         first_step: size of the first step that is tried; 0 for an automatic choice.
-        event: takes the arguments of ``f`` and returns a float; each change of its sign is an event.
-        direction: 1 for events where it rises, -1 where it falls, 0 for both.
-        terminal: number of the event that ends the integration, from 1; 0 for none.
+        event: takes the arguments of ``f`` and returns a float; each change of its sign is an event. A tuple of such
+            functions watches several.
+        direction: 1 for events where it rises, -1 where it falls, 0 for both; a tuple for several functions.
+        terminal: number of the event that ends the integration, from 1; 0 for none; a tuple for
+            several functions.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
         snapshots: the largest number of states that reverse mode holds, 100 by default; the others are recomputed. A
             literal.
+        max_step: the longest step that methods with error control take; no bound by default.
 
     Returns:
         The solution; see `Solution`.
@@ -113,7 +125,8 @@ def solve(
     Raises:
         SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; the
             method or adjoint is unknown, or they do not go together.
-        ValueError: a tolerance or a number of steps is not positive; times are out of order.
+        ValueError: a tolerance, max_step or a number of steps is not positive, or there are not as many tolerances as
+            parts of the state; times are out of order.
         RuntimeError: it takes more than ``max_steps``, or steps become too small for the time to change.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
@@ -135,21 +148,31 @@ def solve(
         >>> round(left(2.0), 6), round(irad.grad(left)(2.0), 6)  # exp(-2), -exp(-2)
         (0.135335, -0.135335)
     """
-    watched = None if event is None else primal_of(event)
+    events = events_of(event, primal_of)
     state = _state_of(y0)
-    solver = _solver(primal_of(f), watched, _Choice(method, adjoint, snapshots, t_eval is not None))
+    solver = _solver(primal_of(f), events, _Choice(method, adjoint, snapshots, t_eval is not None))
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
-    most = steps if method == "rk4" else max_steps
-    numbers = float(rtol), float(atol), float(first_step), int(most), int(direction), int(terminal)
+    most = steps if has_equal_steps(method) else max_steps
+    tolerances = _tolerance_of(rtol, state), _tolerance_of(atol, state)
+    numbers = float(first_step), float(max_step), int(most)
+    each = for_each(direction, len(events)), for_each(terminal, len(events))
     if np.shape(t_span) != (2,):
         raise _not_a_span(repr(t_span))
-    return Solution(*solver(state, float(t_span[0]), float(t_span[1]), passed_along(args), times, *numbers))
+    return Solution(
+        *solver(state, float(t_span[0]), float(t_span[1]), passed_along(args), times, *tolerances, *numbers, *each)
+    )
 
 
 def _state_of(y0: Any) -> Any:
     state = np.ascontiguousarray(y0)
     _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
     return state.astype(np.float64)
+
+
+def _tolerance_of(given: Any, state: Any) -> Any:
+    if np.ndim(given) > 0 and np.shape(given) != state.shape:
+        raise ValueError(_NOT_AS_MANY)
+    return np.full(state.shape, given, np.float64)
 
 
 class _Choice(NamedTuple):
@@ -181,7 +204,7 @@ def _refused(problem: str, remedy: str, reason: str) -> SignatureError:
     return SignatureError(problem, remedy, reason, SourceLocation.here())
 
 
-def _check(choice: _Choice, event: Any) -> None:
+def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
     if choice.method not in METHODS:
         raise _refused(
             f"method={choice.method!r} is not a method of irad.ode",
@@ -194,9 +217,9 @@ def _check(choice: _Choice, event: Any) -> None:
             "(a) pass 'discrete' or (b) pass 'continuous'",
             "it says what reverse mode differentiates",
         )
-    if choice.adjoint == "continuous" and (event is not None or choice.method == "rodas"):
+    if choice.adjoint == "continuous" and (events or choice.method == "rodas"):
         raise _refused(
-            f"the continuous adjoint is asked for with {'an event' if event is not None else 'the method rodas'}",
+            f"the continuous adjoint is asked for with {'an event' if events else 'the method rodas'}",
             "leave out adjoint='continuous'",
             "the adjoint equation is integrated by an explicit method, between times that are known",
         )
@@ -208,27 +231,49 @@ def _check(choice: _Choice, event: Any) -> None:
         )
 
 
-def _solver(f: Any, event: Any, choice: _Choice) -> Any:
-    _check(choice, event)
-    return remembered(f, (solve, event, choice), lambda: _compiled(f, event, choice))
+def _solver(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
+    _check(choice, events)
+    return remembered(f, (solve, events, choice), lambda: _compiled(f, events, choice))
 
 
-def _integration(f: Any, event: Any, choice: _Choice) -> Any:
+def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     method = METHODS[choice.method]
     if choice.adjoint == "continuous":
         key: Any = (continuous, choice.method)
         return remembered(f, key, lambda: continuous(f, method))
-    key = (discrete, event, choice.method, choice.snapshots)
-    return remembered(f, key, lambda: discrete(f, event, method, choice.snapshots))
+    key = (discrete, events, choice.method, choice.snapshots)
+    return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
+
+
+def _spread(tolerance: Any, n: Any) -> Any:
+    """A tolerance for each part of a state."""
+    raise NotImplementedError
+
+
+@overload(_spread, strict=False)
+def _spread_typed(tolerance: Any, n: Any) -> Any:
+    if not isinstance(tolerance, types.Array):
+        return lambda tolerance, n: np.full(n, np.float64(tolerance))
+
+    def spread(tolerance, n):  # type: ignore[no-untyped-def]
+        if tolerance.size != n:
+            raise ValueError(_NOT_AS_MANY)
+        return tolerance.astype(np.float64).reshape(n)
+
+    return spread
 
 
 @inactive_in_irad
 @njit
-def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
-    """The numbers that have no derivative, after they were checked."""
-    if not (rtol >= 0.0 and atol >= 0.0 and rtol + atol > 0.0):
-        raise ValueError("rtol and atol of a differential equation are negative, or both are zero")
-    if most < 1:
+def _check_numbers(t0, t1, wanted, settings):  # type: ignore[no-untyped-def]
+    """Refuses numbers that make no sense."""
+    rtol, atol = settings.rtol, settings.atol
+    for i in range(rtol.size):
+        if not (rtol[i] >= 0.0 and atol[i] >= 0.0 and rtol[i] + atol[i] > 0.0):
+            raise ValueError("rtol and atol of a differential equation are negative, or both are zero")
+    if not settings.longest > 0.0:
+        raise ValueError("max_step of a differential equation is not positive")
+    if settings.steps < 1:
         raise ValueError("the number of steps of a differential equation is not positive")
     if not (np.isfinite(t0) and np.isfinite(t1)):
         raise ValueError("t_span of a differential equation is not finite")
@@ -238,25 +283,27 @@ def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # 
         if not (sign * before <= sign * t <= sign * t1):
             raise ValueError("t_eval of a differential equation is not in order within t_span")
         before = t
-    return Settings(rtol, atol, first, most, direction, terminal)
 
 
-def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
+def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     """The solver of a right-hand side."""
-    march, has_times, calls = _integration(f, event, choice), choice.has_times, METHODS[choice.method].calls
+    march, has_times = _integration(f, events, choice), choice.has_times
+    calls, further = METHODS[choice.method].calls, METHODS[choice.method].further
 
     @njit
-    def solver(y0, t0, t1, args, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
-        settings = _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal)
+    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal):  # type: ignore[no-untyped-def]
+        settings = Settings(rtol, atol, first, longest, most, directions, terminal)
+        _check_numbers(t0, t1, wanted, settings)
         course = march(y0, t0, t1, args, wanted, settings)
-        row, events, steps, rejected, ended = course.counts
-        counts = ended == 1, steps, rejected, 1 + calls * (steps + rejected)
+        row, count, steps, rejected, looked, ended = course.counts
+        called = 1 + calls * (steps + rejected) + further * looked
+        counts = ended == 1, steps, rejected, called, course.which
         if has_times:
             return Solution(wanted[:row], course.rows[:row], course.times, course.states, *counts)
         t, y = np.empty(1), np.empty((1, y0.size))
-        t[0] = course.times[events - 1] if ended == 1 else t1
+        t[0] = course.times[count - 1] if ended == 1 else t1
         for j in range(y0.size):
-            y[0, j] = course.states[events - 1, j] if ended == 1 else course.last[j]
+            y[0, j] = course.states[count - 1, j] if ended == 1 else course.last[j]
         return Solution(t, y, course.times, course.states, *counts)
 
     return solver
@@ -305,14 +352,16 @@ def _solve_typed(
     terminal: Any = 1,
     adjoint: Any = "discrete",
     snapshots: Any = _SNAPSHOTS,
+    max_step: Any = _NO_BOUND,
 ) -> Any:
     is_state = isinstance(y0, types.Array) and y0.ndim == 1 and isinstance(y0.dtype, types.Integer | types.Float)
     _check_state(is_state, described(y0))
     absent = types.none, types.Omitted(None), None
-    has_times, watched = t_eval not in absent, None if event in absent else function_behind(event)
+    has_times, events = t_eval not in absent, events_of(event, function_behind)
     chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
-    solver = _solver(function_behind(f), watched, _Choice(*chosen, has_times))
-    is_fixed, times_of = chosen[0] == "rk4", as_points if has_times else _no_times
+    solver = _solver(function_behind(f), events, _Choice(*chosen, has_times))
+    each = for_each_of(len(events))
+    is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
 
     def solve(  # type: ignore[no-untyped-def]
         f,
@@ -331,6 +380,7 @@ def _solve_typed(
         terminal=1,
         adjoint="discrete",
         snapshots=_SNAPSHOTS,
+        max_step=_NO_BOUND,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
@@ -340,12 +390,13 @@ def _solve_typed(
             end,
             passed_along(args),
             times_of(t_eval),
-            float(rtol),
-            float(atol),
+            _spread(rtol, y0.size),
+            _spread(atol, y0.size),
             float(first_step),
+            float(max_step),
             int(most),
-            int(direction),
-            int(terminal),
+            each(direction),
+            each(terminal),
         )
 
     return solve

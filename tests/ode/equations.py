@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from scipy.integrate import RK45
 
+from irad.ode.march import Settings
+
 OSCILLATOR, LORENZ, STIFF, BLOW_UP = range(4)
 
 
@@ -50,3 +52,19 @@ def dormand_prince_along(f, y, t0, t1, places):
             slopes.append(f(t + node * h, y + h * inner))
         y = y + h * sum(b * k for b, k in zip(RK45.B, slopes, strict=True))
     return y
+
+
+def oscillation(t):
+    """The oscillator in closed form, from (1, 0.2) at the time 0 with p = 2 and w = (0.5, 1.3); rows are states."""
+    p, (a, b) = 2.0, (0.5, 1.3)
+    root, forced = np.sqrt(p), a / (p - b * b)
+    one, other = 1.0 - forced, 0.2 / root
+    y = one * np.cos(root * t) + other * np.sin(root * t) + forced * np.cos(b * t)
+    slope = root * (other * np.cos(root * t) - one * np.sin(root * t)) - b * forced * np.sin(b * t)
+    return np.array([y, slope])
+
+
+def settings(rtol=1e-6, atol=1e-6, steps=1000, longest=np.inf, n=2):
+    """Settings without events."""
+    none = np.zeros(0, np.int64)
+    return Settings(np.full(n, rtol), np.full(n, atol), 0.0, longest, steps, none, none)

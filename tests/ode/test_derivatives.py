@@ -11,8 +11,9 @@ from numba import njit
 
 import irad
 from irad.ode import solve
-from irad.ode.march import METHODS, Settings, marching
-from tests.ode.equations import LORENZ, OSCILLATOR, STIFF, dormand_prince_along, height, slope
+from irad.ode.events import watching
+from irad.ode.march import METHODS, marching
+from tests.ode.equations import LORENZ, OSCILLATOR, STIFF, dormand_prince_along, height, settings, slope
 
 W = np.array([0.5, 1.3])
 Y0 = np.array([1.0, 0.2])
@@ -51,8 +52,8 @@ def arguments(tolerance=1e-4, weights=(1.0, 0.5, 0.3, 0.2)):
 def test_by_everything_along_the_same_steps(gradient):
     """Loose tolerances, few steps: only a derivative of these steps agrees to rounding."""
     by_y0, by_t0, by_t1, by_p, by_w, by_times = gradient(*arguments(1e-3, (1.0, 0.0, 0.0, 0.0)))
-    found = marching(slope.py_func, None, METHODS["dopri5"]).py_func(
-        Y0, 0.1, 3.0, (OSCILLATOR, 2.0, W), TIMES, Settings(1e-3, 1e-10, 0.0, 1000, 0, 0)
+    found = marching(slope.py_func, watching(()), METHODS["dopri5"]).py_func(
+        Y0, 0.1, 3.0, (OSCILLATOR, 2.0, W), TIMES, settings(1e-3, 1e-10)
     )
     assert 5 < found.counts[2] < 30
 
@@ -93,6 +94,25 @@ def test_events_against_differences(gradient):
     for i in (1, 2, 3):
         sides = [with_all(*[x + side * 1e-4 if j == i else x for j, x in enumerate(given)]) for side in (1.0, -1.0)]
         assert pulled[i] == pytest.approx((sides[0] - sides[1]) / 2e-4, rel=1e-6, abs=1e-7)
+
+
+@njit
+def of_order_8(y0, p, tolerance):
+    found = solve(slope, y0, (0.1, 3.3), (OSCILLATOR, p, W), (0.7, 2.9), "dop853", tolerance, 1e-12, snapshots=3)
+    return found.y[1, 1] ** 2 + found.y[0, 0]
+
+
+def test_a_method_with_further_slopes_within_a_step():
+    """Few steps for forward against reverse mode, more for differences: what is read lies within them."""
+    tangents, gradient = (np.array([0.3, -0.2]), 0.4), irad.grad(of_order_8, argnums=(0, 1))
+    for tolerance in (1e-3, 1e-12):
+        given = Y0, 2.0, tolerance
+        _, tangent = irad.jvp(of_order_8, given, (*tangents, None))
+        pulled = sum(np.sum(a * b) for a, b in zip(gradient(*given), tangents, strict=True))
+        assert tangent == pytest.approx(pulled, rel=1e-11)
+    sides = [of_order_8(Y0 + h * tangents[0], 2.0 + h * tangents[1], 1e-12) for h in (1e-4, -1e-4)]
+    # other steps, and the derivative of the steps converges more slowly than they do
+    assert tangent == pytest.approx((sides[0] - sides[1]) / 2e-4, rel=1e-5)
 
 
 @njit
@@ -146,7 +166,8 @@ def test_lorenz_with_many_steps_in_bounded_memory():
     """10⁵ steps, of which plain reverse mode would save some 500 bytes each, with room for 30 states."""
     y0, w = np.array([1.0, 2.0, 20.0]), np.array([10.0, 8.0 / 3.0])
     derivative = irad.grad(lorenz, argnums=(0, 1, 2))
-    derivative(y0, 28.0, w, 10)
+    for few in (10, 20):  # compiled at the first call, and for what that observed at the second
+        derivative(y0, 28.0, w, few)
     (by_y0, by_p, by_w), memory = peak(lambda: derivative(y0, 28.0, w, 100_000))
     assert memory < 4e6
     tangents = np.array([0.3, -1.0, 0.2]), 0.7, np.array([0.1, -0.4])
