@@ -221,8 +221,7 @@ def _continuous_reverse_of(f: Any) -> Any:
         size = max(_largest(rows_bar), _largest(last_bar))
         scale = 1.0 / size if size > 0.0 else 0.0
         rtol, atol = _extended(settings.rtol, z.size), _extended(settings.atol, z.size)
-        none = np.zeros(0, np.int64)
-        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, none, none)
+        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, (), ())
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]

@@ -20,9 +20,8 @@ from irad.ode.dense import put_between, slope_between
 
 # of [0, 1], which leave less than the distance between two floats
 _HALVINGS = 60
-_NONE = 2.0  # the share of an event that does not happen within a step
-
-
+NEVER = 2.0
+"""The share of an event that does not happen within a step."""
 _ABSENT = types.none, types.Omitted(None), None
 
 
@@ -55,7 +54,7 @@ def for_each(given: Any, count: int) -> Any:
     """A number for each event, of one for all or one for each."""
     if isinstance(given, tuple | list) and len(given) != count:
         raise _not_for_each(len(given), count)
-    return np.full(count, given, np.int64)
+    return np.full(count, given, np.int64) if count > 0 else ()
 
 
 def for_each_of(count: int) -> Any:
@@ -69,6 +68,8 @@ def for_each_of(count: int) -> Any:
         is_tuple = isinstance(given, types.BaseTuple)
         if is_tuple and len(given) != count:
             raise _not_for_each(len(given), count)
+        if count == 0:
+            return lambda given: ()
         lines = "".join(f"    found[{i}] = int(given{f'[{i}]' if is_tuple else ''})\n" for i in range(count))
         source = f"def for_each(given):\n    found = empty({count}, int64)\n{lines}    return found\n"
         return function_from("for_each", source, "irad.ode", {"empty": np.empty, "int64": np.int64})
@@ -98,7 +99,7 @@ class Watch(NamedTuple):
 def watching(functions: Sequence[Any]) -> Watch:
     """The events that functions of time, state and arguments describe."""
     if not functions:
-        return Watch(None, 0, inner_jitable(lambda t, y, args: np.empty(0)), None, None)
+        return Watch(None, 0, inner_jitable(lambda t, y, args: ()), None, None)
     event, count = _numbered(functions), len(functions)
 
     @inner_jitable
@@ -177,7 +178,7 @@ def _seeking(event: Any, count: int) -> Any:
 
     @inner_jitable
     def seek(t, h, y, y1, dense, before, after, directions, args):  # type: ignore[no-untyped-def]
-        shares = np.full(count, _NONE)
+        shares = np.full(count, NEVER)
         for which in range(count):
             if changes(before[which], after[which], directions[which]):
                 shares[which] = share_of(t, h, y, y1, dense, before[which] < 0.0, which, args)

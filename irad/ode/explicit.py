@@ -44,7 +44,7 @@ def _matrix(rows: Sequence[Sequence[float]], width: int) -> Any:
 
 @inner_jitable
 def _combined(out, y, h, weights, first, slopes, count):  # type: ignore[no-untyped-def]
-    """Writes the state of a stage: those weights are zero that lie between the first one and ``first``."""
+    """Writes the state of a stage; the weights between the first one and ``first`` are zero."""
     for j in range(y.size):
         total = weights[0] * slopes[0, j]
         for i in range(first, count):
@@ -85,6 +85,10 @@ def runge_kutta(f: Any, tableau: Tableau) -> Steps:
     all_slopes = extended if tableau.further else inner_jitable(lambda t, h, y, slopes, args: slopes)
 
     @inner_jitable
+    def cubic(t, h, y, y1, slopes, args):  # type: ignore[no-untyped-def]
+        return with_slopes(y, y1, h, slopes[0], slopes[last], 0)
+
+    @inner_jitable
     def dense(t, h, y, y1, slopes, args):  # type: ignore[no-untyped-def]
         found = with_slopes(y, y1, h, slopes[0], slopes[last], weights.shape[0])
         slopes = all_slopes(t, h, y, slopes, args)
@@ -96,7 +100,7 @@ def runge_kutta(f: Any, tableau: Tableau) -> Steps:
                 found[2 + k, j] = h * total
         return found
 
-    return Steps(step, errors, True, dense)
+    return Steps(step, errors, True, dense if tableau.dense else cubic)
 
 
 EULER = Tableau((0.0, 1.0), ((1.0,),))

@@ -13,7 +13,7 @@ import numpy as np
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit
 from irad.ode.dense import put, put_between
-from irad.ode.events import Watch, any_changes, earliest
+from irad.ode.events import NEVER, Watch, any_changes, earliest
 from irad.ode.explicit import TABLEAUX, runge_kutta
 from irad.ode.rosenbrock import rodas
 
@@ -166,7 +166,7 @@ class Settings(NamedTuple):
         first: the first step; 0 to choose it.
         longest: the longest step.
         steps: the most steps, or their number if they are of one size.
-        directions: of each event: rising, falling (-1), both (0).
+        directions: of each event: rising, falling (-1), both (0). An empty tuple if there are no events.
         terminal: for each event, which occurrence ends the integration; 0 if none does.
     """
 
@@ -262,7 +262,7 @@ def noting(watch: Watch) -> Any:
             put(states[count], state)
             event_steps[count], shares[count], whiches[count] = steps, found[which], which
             count += 1
-            found[which] = 2.0
+            found[which] = NEVER
             occurred[which] += 1
             ended = 1 if occurred[which] == terminal[which] else 0
             which = earliest(found)
@@ -294,8 +294,9 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
         slope, size, before = begin(y0, t0, length, args, settings)
         longest = longest_share(length, settings)
         rows, row_steps = np.zeros((wanted.size, n)), np.zeros(wanted.size, np.int64)
-        events = np.zeros(0), np.zeros((0, n)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), 0
-        occurred, after = np.zeros(before.size, np.int64), before
+        nothing, none = np.zeros(0), np.zeros(0, np.int64)
+        events = nothing, np.zeros((0, n)), none, nothing, none, 0
+        occurred, after = (np.zeros(len(before), np.int64) if has_event else none), before
         places = np.zeros(0 if order == 0 else 16)
         row = steps = rejected = looked = ended = 0
         place, error_before, was_rejected = 0.0, 1e-4, False

@@ -66,5 +66,4 @@ def oscillation(t):
 
 def settings(rtol=1e-6, atol=1e-6, steps=1000, longest=np.inf, n=2):
     """Settings without events."""
-    none = np.zeros(0, np.int64)
-    return Settings(np.full(n, rtol), np.full(n, atol), 0.0, longest, steps, none, none)
+    return Settings(np.full(n, rtol), np.full(n, atol), 0.0, longest, steps, (), ())
