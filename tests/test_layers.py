@@ -88,7 +88,7 @@ BESIDE = {
     "irad.integrate": {"irad.api"},
     "irad.interop": {"irad"},
     "irad.nn": {"irad"},
-    "irad.ode": {"irad.api", "irad.integrate"},
+    "irad.ode": {"irad.api", "irad.implicit", "irad.integrate"},
     "irad.sparse_linalg": {"irad.api"},
 }
 """What a package imports of its own layer; all others there are independent of each other."""

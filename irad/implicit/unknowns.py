@@ -1,6 +1,6 @@
 """Unknowns of equations in compiled code: a float, an array, or a structure of these, as a vector and back.
 
-v = vector(x, x)            a number stays one; everything else becomes an array with one axis
+v = vector(x, x)            a real number stays one; everything else becomes an array of reals with one axis
 shaped(v, x)                a value with the structure of x, in new memory where it is not v itself
 """
 
@@ -38,6 +38,11 @@ def shaped(found: Any, like: Any) -> Any:
 
 def started(value: Any) -> Any:
     """A guess as an unknown of floats, in new memory."""
+    raise NotImplementedError
+
+
+def with_floats(value: Any) -> Any:
+    """Numbers with floats for integers, in new memory."""
     raise NotImplementedError
 
 
@@ -87,8 +92,9 @@ def is_none(kind: Any) -> bool:
 
 
 def is_plain(kind: Type) -> bool:
-    """True if an unknown is a number or a vector as it is."""
-    return isinstance(kind, types.Float) or (isinstance(kind, types.Array) and kind.ndim == 1)
+    """True if an unknown is a real number or a vector as it is."""
+    is_vector = isinstance(kind, types.Array) and kind.ndim == 1 and not isinstance(kind.dtype, types.Complex)
+    return is_vector or isinstance(kind, types.Float)
 
 
 @inactive_in_irad
@@ -101,7 +107,8 @@ def check_count(count, wanted):  # type: ignore[no-untyped-def]
         )
 
 
-def _dtype(leaf: Leaf) -> Type:
+def element_type(leaf: Leaf) -> Type:
+    """The type of a number, or of those in an array."""
     found: Type = leaf.type.dtype if isinstance(leaf.type, types.Array) else leaf.type
     return found
 
@@ -111,7 +118,7 @@ def _check_unknowns_typed(x: Any) -> Any:
     if isinstance(x, MADE):
         raise made_in_compiled_code("the solver of an implicit equation returns")
     leaves = leaves_of(x)
-    if not leaves or not all(isinstance(_dtype(leaf), types.Float) for leaf in leaves):
+    if not leaves or not all(isinstance(element_type(leaf), types.Float) for leaf in leaves):
         raise SignatureError(
             f"the solver of an implicit equation returns {described(x)}",
             "return a float, an array of floats, or a tuple of these",
@@ -119,6 +126,16 @@ def _check_unknowns_typed(x: Any) -> Any:
             SourceLocation.here(),
         )
     return lambda x: None
+
+
+def _is_complex(leaf: Leaf) -> bool:
+    return isinstance(element_type(leaf), types.Complex)
+
+
+def size_of_leaf(leaf: Leaf) -> str:
+    """The number of reals in a leaf, as an expression."""
+    numbers = f"{leaf.text}.size" if isinstance(leaf.type, types.Array) else "1"
+    return f"2 * {numbers}" if _is_complex(leaf) else numbers
 
 
 def _given(value: Any, leaf: Leaf, like: Any) -> bool:
@@ -153,17 +170,44 @@ def _vector_typed(value: Any, like: Any) -> Any:
     if is_plain(like):
         return _plain_vector(value, like)
     leaves = leaves_of(like, "like")
-    sizes = [f"{leaf.text}.size" if isinstance(leaf.type, types.Array) else "1" for leaf in leaves]
+    sizes = [size_of_leaf(leaf) for leaf in leaves]
     lines = [f"found, at = zeros({' + '.join(sizes)}), 0"]
     for leaf, size in zip(leaves, sizes, strict=True):
         part = leaf.of("value")
         if _given(value, leaf, like):
-            is_array = isinstance(leaf.type, types.Array)
-            lines.append(f"check_count({part}.size, {size})" if is_array else "")
-            lines.append(f"found[at : at + {size}] = flattened({part})" if is_array else f"found[at] = {part}")
+            lines += _put_leaf(part, leaf, size)
         lines.append(f"at += {size}")
-    scope = {"zeros": np.zeros, "flattened": flattened, "check_count": check_count}
-    return _written("vector(value, like)", [*lines, "return found"], scope)
+    scope = {"zeros": np.zeros, "flattened": flattened, "check_count": check_count, "put_pairs": _put_pairs}
+    return written("vector(value, like)", [*lines, "return found"], scope)
+
+
+def _put_leaf(part: str, leaf: Leaf, size: str) -> list[str]:
+    """Lines that write a leaf into a vector."""
+    if isinstance(leaf.type, types.Array):
+        put = f"put_pairs(found, at, flattened({part}))"
+        put = put if _is_complex(leaf) else f"found[at : at + {size}] = flattened({part})"
+        return [f"check_count({part}.size, {leaf.text}.size)", put]
+    if _is_complex(leaf):
+        return [f"found[at] = {part}.real", f"found[at + 1] = {part}.imag"]
+    return [f"found[at] = {part}"]
+
+
+@inner_jitable
+def _put_pairs(found, at, numbers):  # type: ignore[no-untyped-def]
+    """Writes real and imaginary parts."""
+    for i in range(numbers.size):
+        found[at + 2 * i] = numbers[i].real
+        found[at + 2 * i + 1] = numbers[i].imag
+
+
+@inner_jitable
+def _of_pairs(found, at, shape, dtype):  # type: ignore[no-untyped-def]
+    """Complex numbers from their real and imaginary parts."""
+    made = np.empty(shape, dtype)
+    numbers = made.reshape(made.size)
+    for i in range(numbers.size):
+        numbers[i] = complex(found[at + 2 * i], found[at + 2 * i + 1])
+    return made
 
 
 def _plain_vector(value: Any, like: Any) -> Any:
@@ -186,8 +230,9 @@ def _check_kind(part: Any, wanted: Any, value: Type, like: Type) -> None:
     """Refuses a part of a value that is an array where the unknown is a number, or the reverse, or no real numbers."""
     is_array = isinstance(wanted, types.Array)
     item = part.dtype if isinstance(part, types.Array) else part
-    is_real = isinstance(item, types.Float | types.Integer | types.Boolean)
-    if is_real and isinstance(part, types.Array) == is_array and (not is_array or part.ndim == wanted.ndim):
+    is_complex = isinstance(wanted.dtype if is_array else wanted, types.Complex)
+    is_number = isinstance(item, types.Number if is_complex else types.Float | types.Integer | types.Boolean)
+    if is_number and isinstance(part, types.Array) == is_array and (not is_array or part.ndim == wanted.ndim):
         return
     raise SignatureError(
         f"the function of an equation returns {described(value)} for {described(like)}",
@@ -213,18 +258,23 @@ def _flattened_typed(array: Any) -> Any:
 def _shaped_typed(found: Any, like: Any) -> Any:
     if is_plain(like):
         return _plain_shaped(found, like)
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"of_pairs": _of_pairs}
     lines, items = ["at = 0"], []
     for number, leaf in enumerate(leaves_of(like, "like")):
-        scope[f"dtype{number}"] = as_dtype(_dtype(leaf)).type
+        scope[f"dtype{number}"] = as_dtype(element_type(leaf)).type
         items.append(f"made{number}")
-        if isinstance(leaf.type, types.Array):
-            part = f"found[at : at + {leaf.text}.size].astype(dtype{number}).reshape({leaf.text}.shape)"
-            lines += [f"made{number} = {part}", f"at += {leaf.text}.size"]
-        else:
-            lines += [f"made{number} = dtype{number}(found[at])", "at += 1"]
+        lines += [f"made{number} = {_taken_leaf(leaf, f'dtype{number}')}", f"at += {size_of_leaf(leaf)}"]
     made = structured(like, iter(items), scope)
-    return _written("shaped(found, like)", [*lines, f"return {made}"], scope)
+    return written("shaped(found, like)", [*lines, f"return {made}"], scope)
+
+
+def _taken_leaf(leaf: Leaf, dtype: str) -> str:
+    """The expression of a leaf of a vector."""
+    if not isinstance(leaf.type, types.Array):
+        return f"{dtype}({'complex(found[at], found[at + 1])' if _is_complex(leaf) else 'found[at]'})"
+    if _is_complex(leaf):
+        return f"of_pairs(found, at, {leaf.text}.shape, {dtype})"
+    return f"found[at : at + {leaf.text}.size].astype({dtype}).reshape({leaf.text}.shape)"
 
 
 def _plain_shaped(found: Any, like: Any) -> Any:
@@ -238,24 +288,29 @@ def _plain_shaped(found: Any, like: Any) -> Any:
 
 @inner_overload(started, strict=False)
 def _started_typed(value: Any) -> Any:
-    leaves = leaves_of(value, "value")
-    if not leaves or not all(isinstance(_dtype(leaf), types.Float | types.Integer | types.Boolean) for leaf in leaves):
+    leaves, real = leaves_of(value, "value"), types.Float | types.Integer | types.Boolean
+    if not leaves or not all(isinstance(element_type(leaf), real) for leaf in leaves):
         raise SignatureError(
             f"the solver of an equation starts from {described(value)}",
             "start from a number, an array of numbers, or a structure of these",
             "unknowns are real numbers, put into a vector",
             SourceLocation.here(),
         )
+    return lambda value: with_floats(value)
+
+
+@inner_overload(with_floats, strict=False)
+def _with_floats_typed(value: Any) -> Any:
     if isinstance(value, types.Integer | types.Boolean):
         return lambda value: float(value)
     if isinstance(value, types.Array) and value.ndim == 0:
-        return lambda value: float(value[()])
-    if isinstance(value, types.Array) and not isinstance(value.dtype, types.Float):
+        return lambda value: with_floats(value[()])
+    if isinstance(value, types.Array) and isinstance(value.dtype, types.Integer | types.Boolean):
         return lambda value: value.astype(np.float64)
     if isinstance(value, types.BaseTuple):
-        scope: dict[str, Any] = {"started_part": started}
-        made = structured(value, iter([f"started_part({leaf.text})" for leaf in leaves]), scope)
-        return _written("started(value)", [f"return {made}"], scope)
+        scope: dict[str, Any] = {"of_part": with_floats}
+        made = structured(value, iter([f"of_part({leaf.text})" for leaf in leaves_of(value, "value")]), scope)
+        return written("with_floats(value)", [f"return {made}"], scope)
     return lambda value: copied(value)
 
 
@@ -309,7 +364,7 @@ def _larger_typed(one: Any, other: Any) -> Any:
 
 @inner_overload(epsilon_of, strict=False)
 def _epsilon_of_typed(x: Any) -> Any:
-    epsilon = max(float(np.finfo(as_dtype(_dtype(leaf))).eps) for leaf in leaves_of(x))
+    epsilon = max(float(np.finfo(as_dtype(element_type(leaf))).eps) for leaf in leaves_of(x))
     return lambda x: epsilon
 
 
@@ -323,6 +378,7 @@ def _like_listed_typed(found: Any, like: Any) -> Any:
     return (lambda found, like: found) if isinstance(like, types.Array) else (lambda found, like: found[0])
 
 
-def _written(head: str, lines: list[str], scope: dict[str, Any]) -> Any:
+def written(head: str, lines: list[str], scope: dict[str, Any]) -> Any:
+    """The function with a head and the lines of a body."""
     body = "".join(f"    {line}\n" for line in lines)
     return function_from(head.partition("(")[0], f"def {head}:\n{body}", _FILE, scope)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, typeof
 from numba.core import types
+from numba.core.types import Type
 from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import passed_along
@@ -17,6 +18,7 @@ from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
 from irad.ode.events import events_of, for_each, for_each_of, watching
@@ -33,9 +35,9 @@ class Solution(NamedTuple):
     Attributes:
         t: the times of ``t_eval`` up to the end; without ``t_eval`` only the end, the second of ``t_span`` or a
             terminal event.
-        y: the states at these times, an array with a row for each.
+        y: the states at these times, in the structure of the initial state: each part has time as its first axis.
         t_events: the times of events.
-        y_events: the states at events, an array with a row for each.
+        y_events: the states at events, in the same form.
         ended: whether an event ended the integration.
         steps: number of steps.
         rejected: number of further steps that were tried and rejected.
@@ -92,8 +94,10 @@ def solve(
     8 bytes a step (nothing with steps of one size), and holds at most ``snapshots`` states.
 
     Args:
-        f: takes the time, the state and ``args``, and returns the derivative of the state in a new array.
-        y0: the initial state, an array of real numbers with one axis.
+        f: takes the time, the state and ``args``, and returns the derivative of the state, in the structure of the
+            state and in new arrays.
+        y0: the initial state: a number, an array of any shape, or a tuple of these, which may be named or nested. Its
+            numbers may be complex, or in single precision; steps are computed in double precision.
         t_span: initial and final time; the final time may be the smaller one.
         args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and structures of these.
         t_eval: times at which the state is returned, an array or a tuple, in the order in which they are reached.
@@ -102,9 +106,9 @@ def solve(
             with equal steps: "rk4" (order 4), "heun", "midpoint" (order 2) or "euler"; or "rodas", a Rosenbrock method
             of order 4 for stiff systems, which takes the derivative of ``f`` by forward mode. A literal in compiled
             code.
-        rtol: tolerance of the error of a step, relative to the state: a number or an array like the state; 1e-6 by
-            default.
-        atol: absolute tolerance, added to the relative one: a number or an array like the state; 1e-9 by default.
+        rtol: tolerance of the error of a step, relative to the state: a number, or numbers and arrays in the structure
+            of the state; 1e-6 by default.
+        atol: absolute tolerance, added to the relative one, in the same form; 1e-9 by default.
         steps: number of steps of methods with equal steps, 100 by default.
         max_steps: the largest number of steps that other methods try, 100000 by default.
         first_step: size of the first step that is tried; 0 for an automatic choice.
@@ -150,10 +154,11 @@ def solve(
     """
     events = events_of(event, primal_of)
     state = _state_of(y0)
-    solver = _solver(primal_of(f), events, _Choice(method, adjoint, snapshots, t_eval is not None))
+    solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
+    solver = solver_of(primal_of(f), events, _Choice(method, adjoint, snapshots, t_eval is not None))
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
-    tolerances = _tolerance_of(rtol, state), _tolerance_of(atol, state)
+    tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
     numbers = float(first_step), float(max_step), int(most)
     each = for_each(direction, len(events)), for_each(terminal, len(events))
     if np.shape(t_span) != (2,):
@@ -164,9 +169,14 @@ def solve(
 
 
 def _state_of(y0: Any) -> Any:
-    state = np.ascontiguousarray(y0)
-    _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
-    return state.astype(np.float64)
+    """The state as an array of doubles if it is an array of real numbers, or as compiled code takes it."""
+    state = np.asarray(y0) if isinstance(y0, list) else packed(y0)
+    is_converted = isinstance(state, np.ndarray) and state.dtype.kind in "iuf" and state.dtype != np.float32
+    return np.ascontiguousarray(state, np.float64).reshape(state.shape) if is_converted else state
+
+
+def _packed(given: Any, state: Any) -> Any:
+    return packed(given)
 
 
 def _tolerance_of(given: Any, state: Any) -> Any:
@@ -182,16 +192,6 @@ class _Choice(NamedTuple):
     adjoint: str
     snapshots: Any  # not checked yet
     has_times: bool
-
-
-def _check_state(is_state: bool, found: str) -> None:
-    if not is_state:
-        raise SignatureError(
-            f"the state of a differential equation is {found}",
-            "pass an array of real numbers with one axis",
-            "the methods are written for such states",
-            SourceLocation.here(),
-        )
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -236,6 +236,22 @@ def _solver(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     return remembered(f, (solve, events, choice), lambda: _compiled(f, events, choice))
 
 
+def _is_vector(y0: Type) -> bool:
+    """True if a state is integrated as it is: a vector of doubles, or of integers, which become these."""
+    if not isinstance(y0, types.Array) or y0.ndim != 1:
+        return False
+    return y0.dtype == types.float64 or isinstance(y0.dtype, types.Integer)
+
+
+def _solver_of_states(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
+    """The solver for states that are not vectors of doubles."""
+    from irad.ode.states import solver_of_states  # it loads the solvers of `irad.implicit`
+
+    _check(choice, events)
+    key = _solver_of_states, events, choice
+    return remembered(f, key, lambda: solver_of_states(f, events, lambda *given: _solver(*given, choice), Solution))
+
+
 def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     method = METHODS[choice.method]
     if choice.adjoint == "continuous":
@@ -245,20 +261,20 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
 
 
-def _spread(tolerance: Any, n: Any) -> Any:
+def _spread(tolerance: Any, y0: Any) -> Any:
     """A tolerance for each part of a state."""
     raise NotImplementedError
 
 
 @overload(_spread, strict=False)
-def _spread_typed(tolerance: Any, n: Any) -> Any:
+def _spread_typed(tolerance: Any, y0: Any) -> Any:
     if not isinstance(tolerance, types.Array):
-        return lambda tolerance, n: np.full(n, np.float64(tolerance))
+        return lambda tolerance, y0: np.full(y0.size, np.float64(tolerance))
 
-    def spread(tolerance, n):  # type: ignore[no-untyped-def]
-        if tolerance.size != n:
+    def spread(tolerance, y0):  # type: ignore[no-untyped-def]
+        if tolerance.size != y0.size:
             raise ValueError(_NOT_AS_MANY)
-        return tolerance.astype(np.float64).reshape(n)
+        return tolerance.astype(np.float64).reshape(y0.size)
 
     return spread
 
@@ -330,6 +346,16 @@ def _ends_typed(t_span: Any) -> Any:
 
 
 @register_jitable
+def _doubles(y0):  # type: ignore[no-untyped-def]
+    return y0.astype(np.float64)
+
+
+@register_jitable
+def _same(given, *others):  # type: ignore[no-untyped-def]
+    return given
+
+
+@register_jitable
 def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
 
@@ -354,12 +380,12 @@ def _solve_typed(
     snapshots: Any = _SNAPSHOTS,
     max_step: Any = _NO_BOUND,
 ) -> Any:
-    is_state = isinstance(y0, types.Array) and y0.ndim == 1 and isinstance(y0.dtype, types.Integer | types.Float)
-    _check_state(is_state, described(y0))
+    is_vector = _is_vector(y0)
+    solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
     absent = types.none, types.Omitted(None), None
     has_times, events = t_eval not in absent, events_of(event, function_behind)
     chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
-    solver = _solver(function_behind(f), events, _Choice(*chosen, has_times))
+    solver = solver_of(function_behind(f), events, _Choice(*chosen, has_times))
     each = for_each_of(len(events))
     is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
 
@@ -385,13 +411,13 @@ def _solve_typed(
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
         return solver(
-            y0.astype(np.float64),
+            state_of(y0),
             begin,
             end,
             passed_along(args),
             times_of(t_eval),
-            _spread(rtol, y0.size),
-            _spread(atol, y0.size),
+            tolerance_of(rtol, y0),
+            tolerance_of(atol, y0),
             float(first_step),
             float(max_step),
             int(most),
