@@ -39,7 +39,7 @@ def _by_conjugate_gradients(gradient: Any) -> Any:
     def solution_typed(guess: Any, x: Any, args: Any, right: Any) -> Any:
         if isinstance(x, types.Float):
             return lambda guess, x, args, right: systems.solved(slope(x, args), right, False)
-        solve = krylov_of(systems.pushed_of(gradient), "cg")
+        solve = krylov_of(systems.pushed(gradient), "cg")
 
         def found(guess, x, args, right):  # type: ignore[no-untyped-def]
             small = max(TOLERANCE, 8.0 * epsilon_of(x))

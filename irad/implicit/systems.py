@@ -190,10 +190,10 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
     """Steps by GMRES, with directional derivatives of the residual instead of a matrix; for numbers by division."""
 
     def products() -> tuple[Any, Any]:
-        pushed, pulled = pushed_of(residual), _pulled(residual)
-        declare_transpose(pushed, pulled)
-        declare_transpose(pulled, pushed)
-        return pushed, pulled
+        product, turned = pushed(residual), pulled(residual)
+        declare_transpose(product, turned)
+        declare_transpose(turned, product)
+        return product, turned
 
     largest = _largest_term(residual)
     sizes = inner_jitable(lambda x, args, nothing: largest(x, args, 0.0 * vector(x, x)))
@@ -215,7 +215,7 @@ def steps_by_gmres(residual: Any) -> Any:
     """Like `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
 
     def make() -> Any:
-        solve = METHODS["gmres by rows"](pushed_of(residual))
+        solve = METHODS["gmres by rows"](pushed(residual))
         return inner_jitable(lambda settings, given: solve(settings, *given))
 
     solve, largest = _by_gmres(residual, make), _largest_term(residual)
@@ -243,13 +243,13 @@ def _largest_term(residual: Any) -> Any:
     def largest_typed(x: Any, args: Any, step: Any) -> Any:
         if isinstance(x, types.Float):
             return lambda x, args, step: terms(slope(x, args), x, step)
-        pushed = pushed_of(residual)
+        push = pushed(residual)
 
         def largest(x, args, step):  # type: ignore[no-untyped-def]
             reach = np.abs(vector(x, x)) + np.abs(step)
             product, units = (
-                pushed(reach * np.cos(np.arange(reach.size) ** 2), x, args),
-                row_units(pushed, reach.size, (x, args)),
+                push(reach * np.cos(np.arange(reach.size) ** 2), x, args),
+                row_units(push, reach.size, (x, args)),
             )
             return size_of(product / units) * units
 
@@ -280,8 +280,8 @@ def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:
     return solution
 
 
-def pushed_of(residual: Any) -> Any:
-    """The product ``(v, x, args)`` of the residual's derivative and a vector."""
+def pushed(residual: Any) -> Any:
+    """The product of the residual's derivative with respect to ``x`` and a vector: ``(v, x, args)``."""
 
     def make() -> Any:
         push = pushforward(flat(residual))
@@ -292,10 +292,12 @@ def pushed_of(residual: Any) -> Any:
 
         return pushed
 
-    return remembered(residual, (pushed_of,), make)
+    return remembered(residual, (pushed,), make)
 
 
-def _pulled(residual: Any) -> Any:
+def pulled(residual: Any) -> Any:
+    """The product of the transpose of that derivative and a vector: ``(v, x, args)``."""
+
     def make() -> Any:
         one = flat(residual)
 
@@ -311,4 +313,4 @@ def _pulled(residual: Any) -> Any:
 
         return pulled
 
-    return remembered(residual, (_pulled,), make)
+    return remembered(residual, (pulled,), make)

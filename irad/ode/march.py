@@ -15,6 +15,7 @@ from irad.frontend.inner import inner_jitable, inner_njit
 from irad.ode.dense import put, put_between
 from irad.ode.events import NEVER, Watch, any_changes, earliest
 from irad.ode.explicit import TABLEAUX, runge_kutta
+from irad.ode.radau import radau
 from irad.ode.rosenbrock import rodas
 
 # Step sizes: how large an error is, and what that makes the next step. All of it is constant to the derivative.
@@ -120,7 +121,7 @@ class Method(NamedTuple):
 METHODS = {
     name: Method(partial(runge_kutta, tableau=each), each.order, len(each.stages), len(each.further))
     for name, each in TABLEAUX.items()
-} | {"rodas": Method(rodas, 4, 6)}
+} | {"rodas": Method(rodas, 4, 6), "radau": Method(radau, 4, 4)}
 
 
 def has_equal_steps(name: str) -> bool:

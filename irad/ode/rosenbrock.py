@@ -54,7 +54,7 @@ _DENSE = np.array(
 
 
 @inner_jitable
-def _factored(matrix):  # type: ignore[no-untyped-def]
+def lu_factored(matrix):  # type: ignore[no-untyped-def]
     """Overwrites a matrix with its LU factors, and gives the order of its rows."""
     n = matrix.shape[0]
     order = np.arange(n)
@@ -67,6 +67,8 @@ def _factored(matrix):  # type: ignore[no-untyped-def]
             order[k], order[chosen] = order[chosen], order[k]
             for j in range(n):
                 matrix[k, j], matrix[chosen, j] = matrix[chosen, j], matrix[k, j]
+        if matrix[k, k] == 0.0:
+            raise ValueError("the linear system of an implicit step of a differential equation is singular")
         for i in range(k + 1, n):
             matrix[i, k] /= matrix[k, k]
             for j in range(k + 1, n):
@@ -75,7 +77,8 @@ def _factored(matrix):  # type: ignore[no-untyped-def]
 
 
 @inner_jitable
-def _solve(x, factors, order, right):  # type: ignore[no-untyped-def]
+def lu_solve(x, factors, order, right):  # type: ignore[no-untyped-def]
+    """Writes the solution for a matrix that was factored."""
     n = order.size
     for i in range(n):
         total = right[order[i]]
@@ -87,6 +90,20 @@ def _solve(x, factors, order, right):  # type: ignore[no-untyped-def]
         for j in range(i + 1, n):
             total -= factors[i, j] * x[j]
         x[i] = total / factors[i, i]
+
+
+@inner_jitable
+def lu_solve_transposed(x, factors, order, right):  # type: ignore[no-untyped-def]
+    """Writes the solution for the transpose of a matrix that was factored."""
+    n, found = order.size, right.copy()
+    for i in range(n):
+        found[i] /= factors[i, i]
+        for j in range(i + 1, n):
+            found[j] -= factors[i, j] * found[i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i):
+            found[j] -= factors[i, j] * found[i]
+        x[order[i]] = found[i]
 
 
 def rodas(f: Any) -> Steps:
@@ -113,7 +130,7 @@ def rodas(f: Any) -> Steps:
             for j in range(y.size):
                 matrix[i, j] *= -_GAMMA * h
             matrix[i, i] += 1.0
-        order = _factored(matrix)
+        order = lu_factored(matrix)
         points, parts, right = np.empty((7, y.size)), np.empty((6, y.size)), np.empty((6, y.size))
         for i in range(6):
             for j in range(y.size):
@@ -127,7 +144,7 @@ def rodas(f: Any) -> Steps:
                 for k in range(i):
                     total += _SLOPES[i, k] * parts[k, j]
                 right[i, j] = _GAMMA * total
-            _solve(parts[i], matrix, order, right[i])
+            lu_solve(parts[i], matrix, order, right[i])
         for j in range(y.size):
             points[6, j] = points[5, j] + parts[5, j]
         slope1 = np.empty(y.size)

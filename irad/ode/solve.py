@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
 from irad.ode.events import events_of, for_each, for_each_of, watching
 from irad.ode.march import METHODS, Settings, has_equal_steps
+from irad.ode.radau import Needs, radau, with_needs
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
 _NO_BOUND = float("inf")
@@ -41,7 +43,8 @@ class Solution(NamedTuple):
         ended: whether an event ended the integration.
         steps: number of steps.
         rejected: number of further steps that were tried and rejected.
-        calls: number of calls of the right-hand side, without those for its derivative.
+        calls: number of calls of the right-hand side, without those for its derivative; of "radau" the least number
+            that its steps take.
         which: the number of the function of each event, from 0.
 
     Examples:
@@ -86,6 +89,8 @@ def solve(
     adjoint: str = "discrete",
     snapshots: int = _SNAPSHOTS,
     max_step: float = _NO_BOUND,
+    jac: Any = None,
+    mass: Any = None,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
@@ -103,9 +108,9 @@ def solve(
         t_eval: times at which the state is returned, an array or a tuple, in the order in which they are reached.
         method: an explicit Runge–Kutta method with error control: "dopri5" (Dormand and Prince, order 5), "tsit5"
             (Tsitouras, order 5), "dop853" (Dormand and Prince, order 8) or "bosh3" (Bogacki and Shampine, order 3); one
-            with equal steps: "rk4" (order 4), "heun", "midpoint" (order 2) or "euler"; or "rodas", a Rosenbrock method
-            of order 4 for stiff systems, which takes the derivative of ``f`` by forward mode. A literal in compiled
-            code.
+            with equal steps: "rk4" (order 4), "heun", "midpoint" (order 2) or "euler"; or one for stiff systems, which
+            takes the derivative of ``f`` by forward mode: "rodas", a Rosenbrock method of order 4 for small systems,
+            or "radau" (Radau IIA, order 5), also with a mass matrix. A literal in compiled code.
         rtol: tolerance of the error of a step, relative to the state: a number, or numbers and arrays in the structure
             of the state; 1e-6 by default.
         atol: absolute tolerance, added to the relative one, in the same form; 1e-9 by default.
@@ -118,10 +123,17 @@ def solve(
         terminal: number of the event that ends the integration, from 1; 0 for none; a tuple for
             several functions.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
-            does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
+            does not grow with the steps, and precise to the tolerances only. Not with events, "rodas" and "radau". A
+            literal.
         snapshots: the largest number of states that reverse mode holds, 100 by default; the others are recomputed. A
             literal.
         max_step: the longest step that methods with error control take; no bound by default.
+        jac: takes the arguments of ``f`` and returns its derivative with respect to the state, for the steps of
+            "radau", as a matrix. It may be an approximation, since derivatives of the solution do not use it but ``f``.
+            None to derive it from ``f``.
+        mass: a matrix M for "radau", to solve ``M y' = f(t, y, *args)``: an array with two axes, or with one for a
+            diagonal matrix. It may be singular, for differential-algebraic equations of index 1, if ``y0`` satisfies
+            the algebraic ones.
 
     Returns:
         The solution; see `Solution`.
@@ -130,8 +142,10 @@ def solve(
         SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; the
             method or adjoint is unknown, or they do not go together.
         ValueError: a tolerance, max_step or a number of steps is not positive, or there are not as many tolerances as
-            parts of the state; times are out of order.
-        RuntimeError: it takes more than ``max_steps``, or steps become too small for the time to change.
+            parts of the state; times are out of order; jac or mass do not have the size of the state, or the matrix
+            of a step is singular.
+        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, or jac is too
+            far from the derivative.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -155,17 +169,34 @@ def solve(
     events = events_of(event, primal_of)
     state = _state_of(y0)
     solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
-    solver = solver_of(primal_of(f), events, _Choice(method, adjoint, snapshots, t_eval is not None))
+    matrix = () if mass is None else np.ascontiguousarray(mass)
+    given = None if jac is None else primal_of(jac), _has_mass(typeof(matrix))
+    solver = solver_of(primal_of(f), events, _Choice(method, adjoint, t_eval is not None, snapshots, *given))
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
     tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
     numbers = float(first_step), float(max_step), int(most)
-    each = for_each(direction, len(events)), for_each(terminal, len(events))
+    each = for_each(direction, len(events)), for_each(terminal, len(events)), matrix
     if np.shape(t_span) != (2,):
         raise _not_a_span(repr(t_span))
     return Solution(
         *solver(state, float(t_span[0]), float(t_span[1]), passed_along(args), times, *tolerances, *numbers, *each)
     )
+
+
+def _has_mass(mass: Any) -> bool:
+    """True if there is a mass matrix."""
+    if mass in (types.none, types.Omitted(None), None) or (isinstance(mass, types.BaseTuple) and len(mass) == 0):
+        return False
+    if not (
+        isinstance(mass, types.Array) and mass.ndim in (1, 2) and isinstance(mass.dtype, types.Integer | types.Float)
+    ):
+        raise _refused(
+            f"the mass matrix of a differential equation is {described(mass)}",
+            "pass an array of real numbers with two axes, or with one for a diagonal matrix",
+            "it multiplies the derivative of the state",
+        )
+    return True
 
 
 def _state_of(y0: Any) -> Any:
@@ -190,8 +221,10 @@ class _Choice(NamedTuple):
 
     method: str
     adjoint: str
-    snapshots: Any  # not checked yet
     has_times: bool
+    snapshots: Any = _SNAPSHOTS  # not checked yet
+    jac: Any = None
+    has_mass: bool = False
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -217,18 +250,30 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
             "(a) pass 'discrete' or (b) pass 'continuous'",
             "it says what reverse mode differentiates",
         )
-    if choice.adjoint == "continuous" and (events or choice.method == "rodas"):
+    if choice.adjoint == "continuous" and (events or choice.method in ("rodas", "radau")):
         raise _refused(
-            f"the continuous adjoint is asked for with {'an event' if events else 'the method rodas'}",
+            f"the continuous adjoint is asked for with {'an event' if events else f'the method {choice.method}'}",
             "leave out adjoint='continuous'",
             "the adjoint equation is integrated by an explicit method, between times that are known",
         )
+    _check_matrices(choice)
     if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
         raise _refused(
             f"snapshots={choice.snapshots!r} is not a positive int",
             "pass how many states reverse mode may hold at the same time, the first among them",
             "the reverse sweep computes the other states again from these",
         )
+
+
+def _check_matrices(choice: _Choice) -> None:
+    given = [("jac", choice.jac is not None), ("mass", choice.has_mass)]
+    for name, is_given in given:
+        if is_given and choice.method != "radau":
+            raise _refused(
+                f"{name} of a differential equation is passed with the method {choice.method}",
+                f"(a) pass method='radau' or (b) leave out {name}",
+                "only its steps are made for it",
+            )
 
 
 def _solver(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -248,8 +293,16 @@ def _solver_of_states(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     from irad.ode.states import solver_of_states  # it loads the solvers of `irad.implicit`
 
     _check(choice, events)
+    if choice.jac is not None or choice.has_mass:
+        raise _refused(
+            "jac or mass is passed to irad.ode.solve with a state that is not an array of doubles with one axis",
+            "(a) make the state one or (b) leave out jac and mass",
+            "they are about the entries of a vector",
+        )
     key = _solver_of_states, events, choice
-    return remembered(f, key, lambda: solver_of_states(f, events, lambda *given: _solver(*given, choice), Solution))
+    return remembered(
+        f, key, lambda: solver_of_states(f, events, lambda f, events: _solver(f, events, choice), Solution)
+    )
 
 
 def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -257,7 +310,11 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     if choice.adjoint == "continuous":
         key: Any = (continuous, choice.method)
         return remembered(f, key, lambda: continuous(f, method))
-    key = (discrete, events, choice.method, choice.snapshots)
+    key = (discrete, events, choice._replace(has_times=False))
+    if choice.method == "radau":
+        jac = None if choice.jac is None else with_needs(choice.jac)
+        method = method._replace(steps_of=partial(radau, jac=jac))
+        f, events = with_needs(f), tuple(map(with_needs, events))
     return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
 
 
@@ -301,16 +358,46 @@ def _check_numbers(t0, t1, wanted, settings):  # type: ignore[no-untyped-def]
         before = t
 
 
+@register_jitable
+def _as_they_are(args, rtol, atol, mass):  # type: ignore[no-untyped-def]
+    return args
+
+
+@register_jitable
+def _with_needs(args, rtol, atol, mass):  # type: ignore[no-untyped-def]
+    return (Needs(rtol, atol, _checked_mass(rtol.size, mass)), *args)
+
+
+def _checked_mass(n: Any, mass: Any) -> Any:
+    """A mass matrix of floats that is as large as the state; nothing if there is none."""
+    raise NotImplementedError
+
+
+@overload(_checked_mass, strict=False)
+def _checked_mass_typed(n: Any, mass: Any) -> Any:
+    if not isinstance(mass, types.Array):
+        return lambda n, mass: mass
+
+    def checked(n, mass):  # type: ignore[no-untyped-def]
+        for size in mass.shape:
+            if size != n:
+                raise ValueError("the mass matrix of a differential equation is not as large as the state")
+        return mass.astype(np.float64)
+
+    return checked
+
+
 def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     """The solver of a right-hand side."""
     march, has_times = _integration(f, events, choice), choice.has_times
     calls, further = METHODS[choice.method].calls, METHODS[choice.method].further
+    passed = _with_needs if choice.method == "radau" else _as_they_are
 
     @njit
-    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal):  # type: ignore[no-untyped-def]
+    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass):  # type: ignore[no-untyped-def]
         settings = Settings(rtol, atol, first, longest, most, directions, terminal)
         _check_numbers(t0, t1, wanted, settings)
-        course = march(y0, t0, t1, args, wanted, settings)
+        course = march(y0, t0, t1, passed(args, rtol, atol, mass), wanted, settings)
         row, count, steps, rejected, looked, ended = course.counts
         called = 1 + calls * (steps + rejected) + further * looked
         counts = ended == 1, steps, rejected, called, course.which
@@ -360,6 +447,11 @@ def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
 
 
+@register_jitable
+def _nothing(given):  # type: ignore[no-untyped-def]
+    return ()
+
+
 @overload(solve, prefer_literal=True, strict=False)
 def _solve_typed(
     f: Any,
@@ -379,13 +471,18 @@ def _solve_typed(
     adjoint: Any = "discrete",
     snapshots: Any = _SNAPSHOTS,
     max_step: Any = _NO_BOUND,
+    jac: Any = None,
+    mass: Any = None,
 ) -> Any:
     is_vector = _is_vector(y0)
     solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
     absent = types.none, types.Omitted(None), None
     has_times, events = t_eval not in absent, events_of(event, function_behind)
     chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
-    solver = solver_of(function_behind(f), events, _Choice(*chosen, has_times))
+    has_mass = _has_mass(mass)
+    given = None if jac in absent else function_behind(jac), has_mass
+    solver = solver_of(function_behind(f), events, _Choice(*chosen[:2], has_times, chosen[2], *given))
+    mass_of = _same if has_mass else _nothing
     each = for_each_of(len(events))
     is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
 
@@ -407,6 +504,8 @@ def _solve_typed(
         adjoint="discrete",
         snapshots=_SNAPSHOTS,
         max_step=_NO_BOUND,
+        jac=None,
+        mass=None,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
@@ -423,6 +522,7 @@ def _solve_typed(
             int(most),
             each(direction),
             each(terminal),
+            mass_of(mass),
         )
 
     return solve
