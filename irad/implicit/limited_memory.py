@@ -115,7 +115,7 @@ def _steps(both: Any) -> Any:
             is_lower = after <= value + 1e-4 * length * along or is_flat
             move, change = length * step, slopes - gradient
             size = np.sqrt(np.dot(x, x))
-            is_short = np.sqrt(np.dot(move, move)) <= tolerance * size + atol * np.sqrt(x.size)
+            is_short = np.isfinite(size) and np.sqrt(np.dot(move, move)) <= tolerance * size + atol * np.sqrt(x.size)
             if not is_lower:
                 if count > 0 and not is_short:
                     count, settled = 0, 0  # from the start, with what is known of the steps no longer right
@@ -123,7 +123,7 @@ def _steps(both: Any) -> Any:
                 if is_short:
                     return outcome(shaped(like_listed(x, kind), like), True, nit, nfev)
                 break
-            if not np.isfinite(after):  # it falls forever
+            if not (np.isfinite(after) and np.isfinite(size)):  # it falls forever
                 break
             x, value, gradient = x + move, after, slopes
             settled = settled + 1 if is_short else 0
