@@ -25,7 +25,6 @@ from typing import Final
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import (
     Alloca,
-    AtomicRMW,
     Binary,
     CallSite,
     Cast,
@@ -57,7 +56,7 @@ from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 _SUMS: Final = frozenset({"fadd", "fsub"})
 _LINEAR: Final = (
-    *(Binary, FCmp, Cast, AtomicRMW),  # but for those that have a case of their own
+    *(Binary, FCmp, Cast),  # but for those that have a case of their own
     *(Unary, Select, Phi, Freeze, ICmp, Alloca, Load, Store, GetElementPtr, Terminator),
     *(ExtractValue, InsertValue, ExtractElement, InsertElement, ShuffleVector),
 )
@@ -101,8 +100,6 @@ def _fault(unit: Unit, inst: Instruction) -> str | None:
             return "it converts a number that depends on tangents to an integer"
         case CallSite():
             return _call_fault(unit, inst)
-        case AtomicRMW(opcode=opcode) if opcode not in _SUMS and any(map(varies, inst.operands)):
-            return f"it changes numbers that depend on tangents by an atomic {opcode}"
         case _ if isinstance(inst, _LINEAR) or not any(map(varies, inst.operands)):
             return None
         case _:

@@ -40,7 +40,6 @@ def check(body: str) -> None:
         "%b = fcmp ogt double %c, 0.0\n  %x = select i1 %b, double %t, double %s",
         "%x = call double @llvm.fma.f64(double %t, double %c, double %s)",
         "%a = call double @llvm.sin.f64(double %c)\n  %x = fmul double %a, %s",
-        "%o = atomicrmw fadd ptr %p, double %t monotonic\n  %x = fadd double %s, 0.0",
         "call void @llvm.memcpy.p0.p0.i64(ptr %r, ptr %p, i64 8, i1 false)\n  %x = load double, ptr %r",
         "%k = call i32 @numba_xxdot(i8 100, i8 0, i64 3, ptr %p, ptr %q, ptr %r)\n  %x = load double, ptr %r",
     ],
@@ -61,7 +60,6 @@ def test_what_is_linear(body: str) -> None:
         ("%x = call double @llvm.sin.f64(double %t)", "takes sin"),
         ("%x = call double @llvm.floor.f64(double %t)", "takes floor"),
         ("%k = call i32 @numba_xxdot(i8 100, i8 0, i64 3, ptr %p, ptr %p, ptr %r)\n  %x = load double, ptr %r", "dot"),
-        ("%o = atomicrmw fmax ptr %p, double %t monotonic\n  %x = fadd double %c, 0.0", "atomic fmax"),
     ],
 )
 def test_what_is_refused(body: str, problem: str) -> None:
