@@ -16,7 +16,7 @@ import irad.implicit
 import irad.integrate
 import irad.interpolate
 import irad.nn
-import irad.ode
+import irad.ode.states
 import irad.sparse_linalg  # the catalogue has the rules of what is imported
 from irad.frontend.custom import catalogue
 from irad.sparse_linalg.solve import factored
@@ -140,8 +140,10 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.ode.march.error_size",
         "irad.ode.march.factor",
         "irad.ode.march.first_share",
+        "irad.ode.march.longest_share",
         "irad.ode.march.shrinking",
-        "irad.ode.solve._settings",
+        "irad.ode.solve._check_numbers",
+        "irad.ode.states._likeness",
         "irad.sparse_linalg.products.check_matrix",
         "irad.sparse_linalg.products.check_size",
         "irad.sparse_linalg.solve.factored",
