@@ -9,8 +9,7 @@ from irad.interpolate.bsplines import (
     cubic_grid,
     grid_coefficients,
 )
-from irad.interpolate.grids import grid, linear
-from irad.interpolate.hermite import (
+from irad.interpolate.cubics import (
     akima_slopes,
     clamped_slopes,
     hermite,
@@ -18,6 +17,7 @@ from irad.interpolate.hermite import (
     periodic_slopes,
     spline_slopes,
 )
+from irad.interpolate.grids import grid, linear
 from irad.interpolate.splines import cubic, moments
 
 __all__ = [

@@ -15,8 +15,8 @@ from numba.extending import overload, register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.operands import floats, inexact, require_axes, whole
+from irad.interpolate.cubics import points_and_shape
 from irad.interpolate.grids import check_grid, check_order, float_axes, refuse_order
-from irad.interpolate.hermite import points_and_shape
 
 _CUBIC = 3
 
