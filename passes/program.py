@@ -56,7 +56,7 @@ Observer: TypeAlias = Callable[[str, Any], None]
 """Called with the name of a pass and the record that it worked on: see `irad.passes.pipeline`."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # one of all that it holds would have no end
 class Program:
     """The module under construction and the derived functions in it.
 

@@ -23,7 +23,7 @@ from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # one of all that it holds would have no end
 class Unit:
     """A function in normal form and the results of its analyses, each set by its pass (`irad.passes.pipeline`).
 
