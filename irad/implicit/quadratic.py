@@ -111,7 +111,7 @@ def quadratic_program(
 
 def _from_python(name: str, given: Any, axes: int, count: int) -> Any:
     if given is None and name in "AbGh":
-        return np.zeros((0, count)[:axes] if axes == 2 else 0)
+        return np.zeros((0, count)[:axes])
     found = np.asarray(given)
     if found.ndim != axes or found.dtype.kind not in "biuf":
         raise _not_fitting(name, f"an array of {found.dtype} with {found.ndim} axes", axes)

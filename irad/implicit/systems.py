@@ -86,7 +86,7 @@ def _solved_if_regular_typed(slope: Any, right: Any) -> Any:
         found = np.full(right.size, np.nan)
         try:
             found[:] = np.linalg.solve(slope, right)
-        except Exception:
+        except Exception:  # compiled code can name no other; only a singular matrix is an error here
             return found
         return found
 

@@ -179,6 +179,18 @@ def test_a_mass_matrix(mass_gradient):
         mass_gradient(y0, 0.0, p, mass, *rest)
 
 
+@pytest.mark.slow
+def test_a_diagonal_mass_matrix(mass_gradient):
+    """A vector is the matrix with it as diagonal, in values and in all derivatives."""
+    given, diagonal = (np.array([1.0, 0.3]), 1.5, np.array([3.0, 0.5, 0.2])), np.array([2.0, 0.7])
+    rest = LINEAR, 1e-10, np.array([1.0, 2.0])
+    assert weighed(*given, diagonal, *rest) == pytest.approx(weighed(*given, np.diag(diagonal), *rest), rel=1e-12)
+    *found, by_diagonal = mass_gradient(*given, diagonal, *rest)
+    *wanted, by_matrix = mass_gradient(*given, np.diag(diagonal), *rest)
+    for one, other in zip((*found, by_diagonal), (*wanted, np.diag(by_matrix)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 def test_a_singular_mass_matrix(mass_gradient, gradient):
     """The sum of Robertson's three states is conserved: as an equation in place of the last one it changes nothing."""
     each = PROBLEMS[ROBERTSON]
@@ -241,6 +253,8 @@ def test_the_polynomial_passes_through_the_stages():
         ({"mass": np.zeros((2, 2, 2))}, "the mass matrix of a differential equation is"),
         ({"mass": np.eye(2) * 1j}, "the mass matrix of a differential equation is"),
         ({"adjoint": "continuous"}, "with the method radau"),
+        ({"y0": np.ones((2, 1)), "mass": np.eye(2)}, "with a state that is not an array of doubles"),
+        ({"y0": np.ones(2, np.float32), "jac": slopes}, "with a state that is not an array of doubles"),
         ({"jac": njit(lambda t, y, kind, p: y[0])}, "jac of a differential equation returns a float64"),
     ],
 )
