@@ -180,6 +180,21 @@ def test_a_mass_matrix(mass_gradient):
 
 
 @pytest.mark.slow
+def test_second_derivatives():
+    @njit
+    def decay(t, y, rate):
+        return np.array([-rate * y[0] * y[0]])
+
+    @njit
+    def left(rate):
+        return solve(decay, np.array([1.0]), (0.0, 1.5), (rate,), method="radau", rtol=1e-10, atol=1e-12).y[-1, 0]
+
+    slope, rate = irad.grad(left), 2.0  # of 1 / (1 + 1.5 rate)
+    assert irad.grad(slope)(rate) == pytest.approx(4.5 / (1.0 + 1.5 * rate) ** 3, rel=1e-8)
+    assert irad.jvp(slope, (rate,), (1.0,))[1] == pytest.approx(4.5 / (1.0 + 1.5 * rate) ** 3, rel=1e-8)
+
+
+@pytest.mark.slow
 def test_a_diagonal_mass_matrix(mass_gradient):
     """A vector is the matrix with it as diagonal, in values and in all derivatives."""
     given, diagonal = (np.array([1.0, 0.3]), 1.5, np.array([3.0, 0.5, 0.2])), np.array([2.0, 0.7])
