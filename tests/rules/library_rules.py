@@ -6,7 +6,8 @@ made for another function, in `WITHOUT_DERIVATIVE` if it says that there is noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,16 +27,16 @@ class Operands(NamedTuple):
     """Where a rule is checked.
 
     Attributes:
-        arguments: as `check_rule` takes them.
+        arguments: gives what `check_rule` takes; not made before, as some compile for seconds.
         options: of `check_rule`.
     """
 
-    arguments: tuple[Any, ...]
+    arguments: Callable[[], tuple[Any, ...]]
     options: dict[str, Any]
 
 
 def at(*arguments: Any, **options: Any) -> Operands:
-    return Operands(arguments, options)
+    return Operands(lambda: arguments, options)
 
 
 def values(*shape: int) -> Any:
@@ -47,7 +48,6 @@ def values(*shape: int) -> Any:
 X = np.linspace(-1.0, 1.5, 6).reshape(1, 3, 2)
 INDICES, STARTS = np.array([0, 1, 1, 0]), np.array([0, 2, 4])
 ENTRIES, RIGHT = np.array([4.0, 1.0, 3.0, 0.5]), np.array([1.0, 2.0])
-FACTORS = irad.Const(factored(ENTRIES, INDICES, STARTS))
 ROWS = np.array([1, 0, 1])  # one is repeated
 CONVOLUTION = ((1, 1, 2), (0, 0, 0, 0, 1, 0), (1, 1, 1), 1, False)  # stride, padding, dilation, groups, flipped
 WINDOWS = ((1, 1, 2), (1, 1, 1), (0, 0, 0, 0, 1, 0))  # size, stride, padding
@@ -57,6 +57,12 @@ MASK = np.array([[[[True, True, False], [True, True, True]]]])
 POINTS = np.array([[[0.4, 0.3, 1.2], [-0.3, 0.6, 0.4]]])
 ROOM = np.empty(0)  # memory to work in
 FLAT_POINTS = irad.Const(np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]]))  # along an axis of one element there is a kink
+
+
+def _solution(by_rows: bool) -> tuple[Any, ...]:
+    factors = factored(ENTRIES, INDICES, STARTS)
+    return irad.Const(factors), irad.Const(ENTRIES), INDICES, STARTS, RIGHT, by_rows
+
 
 EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.attention._exponentials": (at(values(2, 3) - 3.0, values(2) + 2.0, 2, 2),),
@@ -106,7 +112,7 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.softmaxes._put_softmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
     # with respect to the right-hand side: factors stay as they are where a difference changes the entries
     "irad.sparse_linalg.solve.solution": tuple(
-        at(FACTORS, irad.Const(ENTRIES), INDICES, STARTS, RIGHT, by_rows, single=False) for by_rows in (True, False)
+        Operands(partial(_solution, by_rows), {"single": False}) for by_rows in (True, False)
     ),
 }
 """Operands of the rules of functions that a module defines."""

@@ -48,7 +48,7 @@ def test_of_a_module(name: str, number: int):
     function = targets()[name]
     assert isinstance(function, Dispatcher)
     operands = EXAMPLES[name][number]
-    check_rule(function, *operands.arguments, **operands.options)
+    check_rule(function, *operands.arguments(), **operands.options)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""irad's scalar rules at their special points, in first derivatives; in higher ones where a rule branches.
+"""irad's scalar rules at their special points, in first derivatives; in second ones where a rule branches.
 
 The slow tests try all orders of all rules in all modes. What is known not to be right is in `not_right.txt`.
 """
@@ -63,7 +63,7 @@ def test_first_derivatives(name: str, mode: Mode):
     assert _faults(name, mode, 1) == ""
 
 
-@pytest.mark.parametrize("total", [2, 3])
+@pytest.mark.parametrize("total", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", _BRANCHING)
 def test_higher_derivatives_of_rules_that_branch(name: str, total: int):
     assert _faults(name, "reverse", total, _BRANCHING) == ""
