@@ -16,6 +16,7 @@ from numba.extending import overload, register_jitable
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.operands import floats, inexact
 
 
@@ -24,7 +25,7 @@ def _place_of_axis(name, axis, shape):  # type: ignore[no-untyped-def]
     """The axis counted from the front, and how many numbers the axes before and after it have."""
     count = len(shape)
     if not -count <= axis < count:
-        raise ValueError(f"{name}: axis {axis} of an array with {count} axes")
+        raise FormattedValueError("{}: axis {} of an array with {} axes", name, axis, count)
     axis = axis % count
     before, after = 1, 1
     for d in range(count):
@@ -33,7 +34,7 @@ def _place_of_axis(name, axis, shape):  # type: ignore[no-untyped-def]
         elif d > axis:
             after *= shape[d]
     if shape[axis] < 1:
-        raise ValueError(f"{name}: no samples")
+        raise FormattedValueError("{}: no samples", name)
     return axis, before, after
 
 
@@ -59,10 +60,10 @@ def _widths_typed(name, x, dx, y, axis, before, after):  # type: ignore[no-untyp
         n = y.shape[axis]
         if has_one_axis:
             if x.size != n:
-                raise ValueError(f"{name}: {x.size} abscissae for {n} samples")
+                raise FormattedValueError("{}: {} abscissae for {} samples", name, x.size, n)
             before, after = 1, 1
         elif x.shape != y.shape:
-            raise ValueError(f"{name}: abscissae and samples have different shapes")
+            raise FormattedValueError("{}: abscissae and samples have different shapes", name)
         points = floats("abscissae", x).reshape((before, n, after))
         return np.float64(1.0) * points[:, 1:] - points[:, :-1]
 

@@ -14,6 +14,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.operands import floats, inexact, require_axes, whole
 from irad.interpolate.cubics import points_and_shape
 from irad.interpolate.grids import check_grid, check_order, float_axes, refuse_order
@@ -60,14 +61,12 @@ def _basis(x, knots, degree, i, found):  # type: ignore[no-untyped-def]
 @njit
 def _check_degree(name: str, knots: Any, count: int, degree: int) -> None:
     if degree < 0:
-        raise ValueError(f"{name}: degree {degree}")
+        raise FormattedValueError("{}: degree {}", name, degree)
     if count < degree + 1 or knots.size != count + degree + 1:
-        raise ValueError(
-            f"{name}: {knots.size} knots for {count} coefficients of degree {degree};"
-            f" there must be {count + degree + 1}"
-        )
+        text = "{}: {} knots for {} coefficients of degree {}; there must be {}"
+        raise FormattedValueError(text, name, knots.size, count, degree, count + degree + 1)
     if not knots[degree] < knots[count]:
-        raise ValueError(f"{name}: there is no interval between the knots")
+        raise FormattedValueError("{}: there is no interval between the knots", name)
 
 
 @njit
@@ -166,7 +165,7 @@ def bspline_knots(x: Any, degree: Any) -> Any:
     require_axes("bspline_knots", 1, points)
     n = points.size
     if degree < 1 or n < degree + 1:
-        raise ValueError(f"bspline_knots: {n} points for degree {degree}")
+        raise FormattedValueError("bspline_knots: {} points for degree {}", n, degree)
     check_order(points, True)
     knots = np.empty(n + degree + 1)
     knots[: degree + 1], knots[n:] = points[0], points[n - 1]
@@ -213,7 +212,7 @@ def bspline_coefficients(x: Any, values: Any, knots: Any, degree: Any) -> Any:
     require_axes("bspline_coefficients", 1, points, knots)
     n = points.size
     if values.shape[0] != n:
-        raise ValueError(f"bspline_coefficients: {values.shape[0]} values for {n} points")
+        raise FormattedValueError("bspline_coefficients: {} values for {} points", values.shape[0], n)
     _check_degree("bspline_coefficients", knots, n, degree)
     check_order(knots, False)
     check_order(points, True)
@@ -266,7 +265,7 @@ def _solve_band(band, right, degree):  # type: ignore[no-untyped-def]
 @inactive_in_irad
 @njit
 def _refuse_points(p: int) -> None:
-    raise ValueError(f"bspline_coefficients: the points do not determine the spline, as point {p} shows")
+    raise FormattedValueError("bspline_coefficients: the points do not determine the spline, as point {} shows", p)
 
 
 # ------------------------------------------------------------------------------------------------ grids

@@ -13,6 +13,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.operands import floats, inexact, real, require, require_axes
 from irad.interpolate.grids import check_order, interval_of, refuse_order
 from irad.interpolate.splines import moments, tridiagonal
@@ -25,9 +26,9 @@ _UNDEFINED = 1e-9  # relative size of the weights below which Akima's slope is t
 def check_rows(name: str, knots: Any, values: Any) -> None:
     """Refuses fewer than two knots, knots that do not ascend, and values that are not one row for each."""
     if knots.size < 2:
-        raise ValueError(f"{name}: {knots.size} knots; there must be two or more")
+        raise FormattedValueError("{}: {} knots; there must be two or more", name, knots.size)
     if values.shape[0] != knots.size:
-        raise ValueError(f"{name}: {values.shape[0]} values for {knots.size} knots")
+        raise FormattedValueError("{}: {} values for {} knots", name, values.shape[0], knots.size)
     check_order(knots, True)
 
 
@@ -378,9 +379,11 @@ def hermite(x: Any, knots: Any, values: Any, slopes: Any, periodic: Any = False)
     require("hermite", "biufc", values, slopes)
     require_axes("hermite", 1, knots)
     if knots.size < 2:
-        raise ValueError(f"hermite: {knots.size} knots; there must be two or more")
+        raise FormattedValueError("hermite: {} knots; there must be two or more", knots.size)
     if values.shape[0] != knots.size or slopes.shape[0] != knots.size:
-        raise ValueError(f"hermite: {values.shape[0]} values and {slopes.shape[0]} slopes for {knots.size} knots")
+        raise FormattedValueError(
+            "hermite: {} values and {} slopes for {} knots", values.shape[0], slopes.shape[0], knots.size
+        )
     if values.shape != slopes.shape:
         raise ValueError("hermite: values and slopes have different shapes")
     return _evaluated(x, knots, values, slopes, periodic)

@@ -20,6 +20,7 @@ from numba.extending import overload, register_jitable
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.formatted import FormattedValueError
 from irad.frontend.operands import floats, inexact, real, require, require_axes
 
 
@@ -59,9 +60,9 @@ def _linear_at(x, knots, values):  # type: ignore[no-untyped-def]
 def check_knots(name, knots, values):  # type: ignore[no-untyped-def]
     """Refuses fewer than two knots, and values that are not one for each."""
     if knots.size < 2:
-        raise ValueError(f"{name}: {knots.size} knots; there must be two or more")
+        raise FormattedValueError("{}: {} knots; there must be two or more", name, knots.size)
     if values.size != knots.size:
-        raise ValueError(f"{name}: {values.size} values for {knots.size} knots")
+        raise FormattedValueError("{}: {} values for {} knots", name, values.size, knots.size)
 
 
 @inactive_in_irad
@@ -77,7 +78,7 @@ def check_order(knots: Any, strictly: bool) -> None:
 @njit
 def refuse_order(i: int) -> None:
     """Raises an error for knots i and i + 1."""
-    raise ValueError(f"knots must ascend, but knot {i + 1} does not lie after knot {i}")
+    raise FormattedValueError("knots must ascend, but knot {} does not lie after knot {}", i + 1, i)
 
 
 def each_of(name: str, function: object, x: object, knots: object, values: object, *arguments: object) -> object:
@@ -186,13 +187,13 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
 def check_grid(name: str, columns: int, axes: Any, shape: Any, least: int, strictly: bool) -> None:
     """Refuses axes other than those of an array with a shape, too few knots, and knots that do not ascend."""
     if len(axes) != columns or len(shape) != columns:
-        raise ValueError(f"{name}: points with {columns} columns, {len(axes)} axes, and values with {len(shape)} axes")
+        raise FormattedValueError(
+            "{}: points with {} columns, {} axes, and values with {} axes", name, columns, len(axes), len(shape)
+        )
     for d in range(columns):
         if axes[d].size != shape[d] or axes[d].size < least:
-            raise ValueError(
-                f"{name}: {axes[d].size} knots for axis {d}, along which there are {shape[d]} values;"
-                f" {least} or more are needed"
-            )
+            text = "{}: {} knots for axis {}, along which there are {} values; {} or more are needed"
+            raise FormattedValueError(text, name, axes[d].size, d, shape[d], least)
         check_order(axes[d], strictly)
 
 

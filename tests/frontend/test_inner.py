@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numba import njit
@@ -11,6 +15,9 @@ import irad
 from irad.frontend.formatted import FormattedValueError
 from irad.frontend.inner import inner_jitable, inner_njit
 from irad.frontend.numba.library import InnerLibrary
+
+PACKAGE = Path(irad.__file__).parent
+LIBRARIES = ("data", "frontend", "implicit", "integrate", "interpolate", "nn", "ode", "sparse_linalg")
 
 
 @inner_jitable
@@ -47,6 +54,26 @@ def test_error_is_of_the_usual_class_and_has_its_message() -> None:
         with pytest.raises(ValueError, match=r"^3 numbers, not 2$") as caught:
             call(np.ones(3))
         assert type(caught.value) is ValueError
+
+
+def _compiled_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Functions with a decorator of Numba's kind, and those that an overload returns."""
+    for function in (each for each in ast.walk(node) if isinstance(each, ast.FunctionDef)):
+        decorators = ast.dump(ast.Tuple(function.decorator_list))
+        if "jit" in decorators:
+            yield function
+        elif "overload" in decorators:
+            yield from (each for each in ast.walk(function) if isinstance(each, ast.FunctionDef) and each != function)
+
+
+def test_no_function_of_the_libraries_compiles_the_formatting_of_its_messages() -> None:
+    found = []
+    for path in (p for folder in LIBRARIES for p in (PACKAGE / folder).rglob("*.py")):
+        for function in _compiled_functions(ast.parse(path.read_text("utf-8"))):
+            raised = (each for each in ast.walk(function) if isinstance(each, ast.Raise))
+            texts = (each for node in raised for each in ast.walk(node) if isinstance(each, ast.JoinedStr))
+            found += [f"{path.relative_to(PACKAGE)}:{text.lineno}" for text in texts]
+    assert found == [], "raise FormattedValueError: code that formats takes seconds to compile"
 
 
 def test_derivative_of_an_inner_function() -> None:
