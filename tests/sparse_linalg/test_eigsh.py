@@ -94,7 +94,7 @@ VALUE_WEIGHTS = np.array([1.0, -0.5, 2.0])
 
 @njit
 def mixed(data, indices, indptr):
-    w, v = lib.eigsh(data, indices, indptr, 3, which="SA")
+    w, v = lib.eigsh(data, indices, indptr, 3, which="SA", v0=np.ones(indptr.size - 1), maxiter=500, tol=1e-12)
     return (w * VALUE_WEIGHTS).sum() + (v * WEIGHTS).sum() + (v**2 * WEIGHTS).sum()
 
 
