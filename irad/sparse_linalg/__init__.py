@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irad.sparse_linalg.eigen import eigsh
 from irad.sparse_linalg.products import (
     csc_matmat,
     csc_matvec,
@@ -24,5 +25,6 @@ __all__ = [
     "csr_matvec",
     "csr_solve",
     "csr_solve_triangular",
+    "eigsh",
     "lu_solve",
 ]

@@ -26,7 +26,8 @@ def grown(array, needed):  # type: ignore[no-untyped-def]
     if needed <= array.size:
         return array
     more = np.zeros(max(needed, 2 * array.size), array.dtype)
-    more[: array.size] = array
+    for i in range(array.size):  # an assignment to a slice compiles the message of one that does not fit
+        more[i] = array[i]
     return more
 
 
@@ -84,14 +85,17 @@ def _pairs(indices, indptr):  # type: ignore[no-untyped-def]
     """A clique for each pair of a row and a column with an entry on either side of the diagonal."""
     n = indptr.size - 1
     starts, rows = _rows(indices, indptr, n)
-    members, count, last = np.zeros(2 * (indptr[n] - indptr[0]), np.int64), 0, np.full(n, -1)
+    most = indptr[n] - indptr[0]
+    begins, members, count, last = np.zeros(most + 1, np.int64), np.zeros(2 * most, np.int64), 0, np.full(n, -1)
     for j in range(n):
-        for side in (indices[indptr[j] : indptr[j + 1]], rows[starts[j] : starts[j + 1]]):
-            for i in side:
-                if i > j and last[i] != j:
-                    last[i], members[2 * count], members[2 * count + 1] = j, j, i
-                    count += 1
-    return np.arange(count + 1) * 2, members
+        own = indptr[j + 1] - indptr[j]
+        for k in range(own + starts[j + 1] - starts[j]):
+            i = indices[indptr[j] + k] if k < own else rows[starts[j] + k - own]
+            if i > j and last[i] != j:
+                last[i], members[2 * count], members[2 * count + 1] = j, j, i
+                count += 1
+                begins[count] = 2 * count
+    return begins[: count + 1], members
 
 
 @inner_jitable
@@ -134,7 +138,9 @@ def _unlink(heads, after, before, j, degree):  # type: ignore[no-untyped-def]
 @inner_jitable
 def _minimum_degree(n, starts, members):  # type: ignore[no-untyped-def]
     begins, counts, cliques = _cliques_of(n, starts, members)
-    firsts, sizes, is_alive = starts[:-1].copy(), np.diff(starts), np.ones(starts.size, np.bool_)
+    firsts, sizes, is_alive = starts[:-1].copy(), np.zeros(starts.size - 1, np.int64), np.ones(starts.size, np.bool_)
+    for e in range(sizes.size):
+        sizes[e] = starts[e + 1] - starts[e]
     used, order = starts[-1], np.zeros(n, np.int64)
     heads, after, before = np.full(n + 1, -1), np.full(n, -1), np.full(n, -1)
     degrees, seen, shared_at, rest = np.zeros(n, np.int64), np.full(n, -1), np.full(sizes.size, -1), sizes.copy()

@@ -20,12 +20,13 @@ from numba import njit
 from numba.extending import register_jitable
 
 from irad.frontend.custom.targets import inactive_in_irad
-from irad.frontend.inner import inner_overload
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner_njit, inner_overload
 from irad.frontend.operands import inexact, numbers, require, require_axes, require_vectors, whole
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int) -> None:
     """Checks that all entries of a matrix are there, and that their indices are.
 
@@ -40,30 +41,34 @@ def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int
         ValueError: of a matrix that is not one.
     """
     if indices.size != entries:
-        raise ValueError(f"{name}: {entries} entries and {indices.size} indices")
+        raise FormattedValueError("{}: {} entries and {} indices", name, entries, indices.size)
     if indptr.size < 1:
-        raise ValueError(f"{name}: indptr is empty; for a matrix of n rows, or columns in CSC, it has n + 1 elements")
+        raise FormattedValueError(
+            "{}: indptr is empty; for a matrix of n rows, or columns in CSC, it has n + 1 elements", name
+        )
     first, last = np.int64(indptr[0]), np.int64(indptr[indptr.size - 1])
     falls = 0
     for i in range(indptr.size - 1):
         falls += indptr[i] > indptr[i + 1]
     if first < 0 or last < first or last > entries or falls > 0:  # a large unsigned number is negative here
-        raise ValueError(f"{name}: indptr goes from {first} to {last}, {falls} times downwards, for {entries} entries")
+        raise FormattedValueError(
+            "{}: indptr goes from {} to {}, {} times downwards, for {} entries", name, first, last, falls, entries
+        )
     if first == last:
         return
     lowest, highest = indices[first], indices[first]
     for k in range(first, last):
         lowest, highest = min(lowest, indices[k]), max(highest, indices[k])
     if lowest < 0 or highest >= across:
-        raise ValueError(f"{name}: indices from {lowest} to {highest} do not fit a size of {across}")
+        raise FormattedValueError("{}: indices from {} to {} do not fit a size of {}", name, lowest, highest, across)
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def check_size(name: str, what: str, found: int, wanted: int) -> None:
     """Checks the size of a vector or of an axis of a dense matrix, or a number of rows."""
     if found != wanted:
-        raise ValueError(f"{name}: {what} {found} for a sparse matrix with {wanted}")
+        raise FormattedValueError("{}: {} {} for a sparse matrix with {}", name, what, found, wanted)
 
 
 @njit

@@ -20,6 +20,7 @@ from irad.integrate.integrands import batched, pointwise
 from irad.integrate.quad import quadrature_of
 from irad.ode.adjoints import continuous, discrete
 from irad.ode.march import METHODS, Settings
+from irad.sparse_linalg.eigen import _rules_of
 
 Made: TypeAlias = Callable[[], tuple[Any, ...]]
 """Makes the function with the rule, and the arguments after it."""
@@ -27,6 +28,10 @@ Made: TypeAlias = Callable[[], tuple[Any, ...]]
 WEIGHTS, WAVE = np.array([2.0, 1.0]), (np.array([2.0, 1.0]), 1.5)
 START, DAMPING = np.array([1.0, 0.5]), np.array([2.0, 0.3])
 TWO, KRYLOV = np.array([1.0, 2.0]), (np.zeros(2), 1e-14, 0.0, 100, 10)
+MATRIX = (  # and the settings of a search for its two largest eigenvalues
+    np.array([4.0, 1.0, 1.0, 3.0, 0.5, 0.5, 2.0]), np.array([0, 1, 0, 1, 2, 1, 2]), np.array([0, 2, 5, 7]),
+    irad.Const(np.zeros(0)), irad.Const((2, 0, 0.0, 1e-12, 100)),
+)  # fmt: skip
 BREAKS = irad.Const(np.array([0.6]))  # where the integrand is smooth, moving one changes nothing but rounding
 
 
@@ -127,5 +132,7 @@ MADE: dict[str, dict[str, Made]] = {
             *integration(Settings(1e-11, 1e-12, 0.0, 40, 0, 0)),
         ),
     },
+    "irad.sparse_linalg.eigen._values_of": {"the largest": lambda: (_rules_of(False)[0], *MATRIX)},
+    "irad.sparse_linalg.eigen._pairs_of": {"the largest": lambda: (_rules_of(False)[1], *MATRIX)},
 }  # fmt: skip
 """By the function that makes the rule."""
