@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, typeof
+from numba import typeof
 from numba.core import types
 from numba.core.types import Type
-from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
@@ -18,13 +17,15 @@ from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
+from irad.ode.algebra import Needs, checked_mass, coloured, is_csr, is_pattern, with_needs
 from irad.ode.events import events_of, for_each, for_each_of, watching
 from irad.ode.march import METHODS, Settings, has_equal_steps
-from irad.ode.radau import Needs, radau, with_needs
+from irad.ode.radau import radau
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
 _NO_BOUND = float("inf")
@@ -91,6 +92,7 @@ def solve(
     max_step: float = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
+    jac_sparsity: Any = None,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
@@ -129,11 +131,16 @@ def solve(
             literal.
         max_step: the longest step that methods with error control take; no bound by default.
         jac: takes the arguments of ``f`` and returns its derivative with respect to the state, for the steps of
-            "radau", as a matrix. It may be an approximation, since derivatives of the solution do not use it but ``f``.
-            None to derive it from ``f``.
+            "radau": a matrix, or ``(data, indices, indptr)`` of a sparse one in CSR, as `irad.sparse_linalg` takes
+            them. It may be an approximation, since derivatives of the solution do not use it but ``f``. None to derive
+            it from ``f``.
         mass: a matrix M for "radau", to solve ``M y' = f(t, y, *args)``: an array with two axes, or with one for a
-            diagonal matrix. It may be singular, for differential-algebraic equations of index 1, if ``y0`` satisfies
-            the algebraic ones.
+            diagonal matrix, or ``(data, indices, indptr)`` in CSR. It may be singular, for differential-algebraic
+            equations of index 1, if ``y0`` satisfies the algebraic ones.
+        jac_sparsity: where the derivative of ``f`` with respect to the state may have entries that are not zero, for
+            "radau" without ``jac``: ``(indices, indptr)`` in CSR. Columns with no row in common are then derived
+            together. A pattern that lacks entries makes an approximation. Called from Python, this and ``mass`` may be
+            matrices of SciPy's.
 
     Returns:
         The solution; see `Solution`.
@@ -142,10 +149,10 @@ def solve(
         SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; the
             method or adjoint is unknown, or they do not go together.
         ValueError: a tolerance, max_step or a number of steps is not positive, or there are not as many tolerances as
-            parts of the state; times are out of order; jac or mass do not have the size of the state, or the matrix
-            of a step is singular.
-        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, or jac is too
-            far from the derivative.
+            parts of the state; times are out of order; jac, mass or jac_sparsity do not have the size of the state, or
+            the matrix of a step is singular.
+        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, or jac or
+            jac_sparsity is too far from the derivative.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -169,14 +176,15 @@ def solve(
     events = events_of(event, primal_of)
     state = _state_of(y0)
     solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
-    matrix = () if mass is None else np.ascontiguousarray(mass)
-    given = None if jac is None else primal_of(jac), _has_mass(typeof(matrix))
+    matrix, pattern = _passed_mass(mass), _passed_pattern(jac_sparsity)
+    found = _has_mass(typeof(matrix)), _has_pattern(typeof(pattern))
+    given: Any = (None if jac is None else primal_of(jac), *found)
     solver = solver_of(primal_of(f), events, _Choice(method, adjoint, t_eval is not None, snapshots, *given))
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
     tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
     numbers = float(first_step), float(max_step), int(most)
-    each = for_each(direction, len(events)), for_each(terminal, len(events)), matrix
+    each = for_each(direction, len(events)), for_each(terminal, len(events)), matrix, pattern
     if np.shape(t_span) != (2,):
         raise _not_a_span(repr(t_span))
     return Solution(
@@ -184,17 +192,56 @@ def solve(
     )
 
 
+def _passed_mass(given: Any) -> Any:
+    """A mass matrix as compiled code takes it."""
+    if given is None:
+        return ()
+    if hasattr(given, "tocsr"):
+        given = given.tocsr()
+        return given.data, given.indices, given.indptr
+    is_sparse = isinstance(given, tuple) and all(isinstance(each, np.ndarray) for each in given)
+    return tuple(map(np.ascontiguousarray, given)) if is_sparse else np.ascontiguousarray(given)
+
+
+def _passed_pattern(given: Any) -> Any:
+    """A pattern as compiled code takes it."""
+    if given is None:
+        return ()
+    if hasattr(given, "tocsr"):
+        given = given.tocsr()
+        return given.indices, given.indptr
+    return tuple(map(np.ascontiguousarray, given)) if isinstance(given, tuple) else given
+
+
+def _is_absent(given: Any) -> bool:
+    """True for the type of an argument that is not given."""
+    return given in (types.none, types.Omitted(None), None) or (isinstance(given, types.BaseTuple) and len(given) == 0)
+
+
 def _has_mass(mass: Any) -> bool:
     """True if there is a mass matrix."""
-    if mass in (types.none, types.Omitted(None), None) or (isinstance(mass, types.BaseTuple) and len(mass) == 0):
+    if _is_absent(mass):
         return False
-    if not (
-        isinstance(mass, types.Array) and mass.ndim in (1, 2) and isinstance(mass.dtype, types.Integer | types.Float)
-    ):
+    is_real = isinstance(mass, types.Array) and isinstance(mass.dtype, types.Integer | types.Float)
+    if not (is_csr(mass) or (is_real and mass.ndim in (1, 2))):
         raise _refused(
             f"the mass matrix of a differential equation is {described(mass)}",
-            "pass an array of real numbers with two axes, or with one for a diagonal matrix",
+            "(a) pass an array of real numbers with two axes, (b) one with one axis for a diagonal matrix or "
+            "(c) pass (data, indices, indptr) in CSR",
             "it multiplies the derivative of the state",
+        )
+    return True
+
+
+def _has_pattern(pattern: Any) -> bool:
+    """True if there is a pattern of the derivative of the right-hand side."""
+    if _is_absent(pattern):
+        return False
+    if not (isinstance(pattern, types.BaseTuple) and is_pattern(pattern)):
+        raise _refused(
+            f"jac_sparsity of a differential equation is {described(pattern)}",
+            "pass (indices, indptr) in CSR, two arrays of integers with one axis",
+            "it tells which entries of the derivative of the right-hand side may be nonzero",
         )
     return True
 
@@ -225,6 +272,7 @@ class _Choice(NamedTuple):
     snapshots: Any = _SNAPSHOTS  # not checked yet
     jac: Any = None
     has_mass: bool = False
+    has_pattern: bool = False
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -266,7 +314,7 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
 
 
 def _check_matrices(choice: _Choice) -> None:
-    given = [("jac", choice.jac is not None), ("mass", choice.has_mass)]
+    given = [("jac", choice.jac is not None), ("mass", choice.has_mass), ("jac_sparsity", choice.has_pattern)]
     for name, is_given in given:
         if is_given and choice.method != "radau":
             raise _refused(
@@ -274,6 +322,12 @@ def _check_matrices(choice: _Choice) -> None:
                 f"(a) pass method='radau' or (b) leave out {name}",
                 "only its steps are made for it",
             )
+    if choice.jac is not None and choice.has_pattern:
+        raise _refused(
+            "both jac and jac_sparsity are passed to irad.ode.solve",
+            "(a) leave out jac_sparsity or (b) leave out jac",
+            "a sparse matrix that jac returns has its own pattern",
+        )
 
 
 def _solver(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -293,10 +347,11 @@ def _solver_of_states(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     from irad.ode.states import solver_of_states  # it loads the solvers of `irad.implicit`
 
     _check(choice, events)
-    if choice.jac is not None or choice.has_mass:
+    if choice.jac is not None or choice.has_mass or choice.has_pattern:
         raise _refused(
-            "jac or mass is passed to irad.ode.solve with a state that is not an array of doubles with one axis",
-            "(a) make the state one or (b) leave out jac and mass",
+            "jac, mass or jac_sparsity is passed to irad.ode.solve with a state that is not an array of doubles with "
+            "one axis",
+            "(a) make the state one or (b) leave them out",
             "they are about the entries of a vector",
         )
     key = _solver_of_states, events, choice
@@ -313,7 +368,7 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     key = (discrete, events, choice._replace(has_times=False))
     if choice.method == "radau":
         jac = None if choice.jac is None else with_needs(choice.jac)
-        method = method._replace(steps_of=partial(radau, jac=jac))
+        method = method._replace(steps_of=partial(radau, jac=jac, has_pattern=choice.has_pattern))
         f, events = with_needs(f), tuple(map(with_needs, events))
     return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
 
@@ -323,7 +378,7 @@ def _spread(tolerance: Any, y0: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(_spread, strict=False)
+@inner_overload(_spread, strict=False)
 def _spread_typed(tolerance: Any, y0: Any) -> Any:
     if not isinstance(tolerance, types.Array):
         return lambda tolerance, y0: np.full(y0.size, np.float64(tolerance))
@@ -337,7 +392,7 @@ def _spread_typed(tolerance: Any, y0: Any) -> Any:
 
 
 @inactive_in_irad
-@njit
+@inner_njit
 def _check_numbers(t0, t1, wanted, settings):  # type: ignore[no-untyped-def]
     """Refuses numbers that make no sense."""
     rtol, atol = settings.rtol, settings.atol
@@ -358,33 +413,26 @@ def _check_numbers(t0, t1, wanted, settings):  # type: ignore[no-untyped-def]
         before = t
 
 
-@register_jitable
-def _as_they_are(args, rtol, atol, mass):  # type: ignore[no-untyped-def]
+@inner_jitable
+def _as_they_are(args, rtol, atol, mass, pattern):  # type: ignore[no-untyped-def]
     return args
 
 
-@register_jitable
-def _with_needs(args, rtol, atol, mass):  # type: ignore[no-untyped-def]
-    return (Needs(rtol, atol, _checked_mass(rtol.size, mass)), *args)
+@inner_jitable
+def _with_needs(args, rtol, atol, mass, pattern):  # type: ignore[no-untyped-def]
+    return (Needs(rtol, atol, checked_mass(rtol.size, mass), _coloured(rtol.size, pattern)), *args)
 
 
-def _checked_mass(n: Any, mass: Any) -> Any:
-    """A mass matrix of floats that is as large as the state; nothing if there is none."""
+def _coloured(n: Any, pattern: Any) -> Any:
+    """A pattern and colours; nothing if there is none."""
     raise NotImplementedError
 
 
-@overload(_checked_mass, strict=False)
-def _checked_mass_typed(n: Any, mass: Any) -> Any:
-    if not isinstance(mass, types.Array):
-        return lambda n, mass: mass
-
-    def checked(n, mass):  # type: ignore[no-untyped-def]
-        for size in mass.shape:
-            if size != n:
-                raise ValueError("the mass matrix of a differential equation is not as large as the state")
-        return mass.astype(np.float64)
-
-    return checked
+@inner_overload(_coloured, strict=False)
+def _coloured_typed(n: Any, pattern: Any) -> Any:
+    if len(pattern) == 0:
+        return lambda n, pattern: pattern
+    return lambda n, pattern: coloured(n, pattern[0], pattern[1])
 
 
 def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -393,11 +441,11 @@ def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     calls, further = METHODS[choice.method].calls, METHODS[choice.method].further
     passed = _with_needs if choice.method == "radau" else _as_they_are
 
-    @njit
-    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass):  # type: ignore[no-untyped-def]
+    @inner_njit
+    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass, pattern):  # type: ignore[no-untyped-def]
         settings = Settings(rtol, atol, first, longest, most, directions, terminal)
         _check_numbers(t0, t1, wanted, settings)
-        course = march(y0, t0, t1, passed(args, rtol, atol, mass), wanted, settings)
+        course = march(y0, t0, t1, passed(args, rtol, atol, mass, pattern), wanted, settings)
         row, count, steps, rejected, looked, ended = course.counts
         called = 1 + calls * (steps + rejected) + further * looked
         counts = ended == 1, steps, rejected, called, course.which
@@ -417,7 +465,7 @@ def _ends(t_span: Any) -> tuple[float, float]:
     raise NotImplementedError
 
 
-@overload(_ends, strict=False)
+@inner_overload(_ends, strict=False)
 def _ends_typed(t_span: Any) -> Any:
     if isinstance(t_span, types.BaseTuple) and len(t_span) == 2:
         return lambda t_span: (np.float64(t_span[0]), np.float64(t_span[1]))
@@ -432,27 +480,27 @@ def _ends_typed(t_span: Any) -> Any:
     return ends
 
 
-@register_jitable
+@inner_jitable
 def _doubles(y0):  # type: ignore[no-untyped-def]
     return y0.astype(np.float64)
 
 
-@register_jitable
+@inner_jitable
 def _same(given, *others):  # type: ignore[no-untyped-def]
     return given
 
 
-@register_jitable
+@inner_jitable
 def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
 
 
-@register_jitable
+@inner_jitable
 def _nothing(given):  # type: ignore[no-untyped-def]
     return ()
 
 
-@overload(solve, prefer_literal=True, strict=False)
+@inner_overload(solve, prefer_literal=True, strict=False)
 def _solve_typed(
     f: Any,
     y0: Any,
@@ -473,16 +521,17 @@ def _solve_typed(
     max_step: Any = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
+    jac_sparsity: Any = None,
 ) -> Any:
     is_vector = _is_vector(y0)
     solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
     absent = types.none, types.Omitted(None), None
     has_times, events = t_eval not in absent, events_of(event, function_behind)
     chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
-    has_mass = _has_mass(mass)
-    given = None if jac in absent else function_behind(jac), has_mass
+    has_mass, has_pattern = _has_mass(mass), _has_pattern(jac_sparsity)
+    given: Any = (None if jac in absent else function_behind(jac), has_mass, has_pattern)
     solver = solver_of(function_behind(f), events, _Choice(*chosen[:2], has_times, chosen[2], *given))
-    mass_of = _same if has_mass else _nothing
+    mass_of, pattern_of = _same if has_mass else _nothing, _same if has_pattern else _nothing
     each = for_each_of(len(events))
     is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
 
@@ -506,6 +555,7 @@ def _solve_typed(
         max_step=_NO_BOUND,
         jac=None,
         mass=None,
+        jac_sparsity=None,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
@@ -523,6 +573,7 @@ def _solve_typed(
             each(direction),
             each(terminal),
             mass_of(mass),
+            pattern_of(jac_sparsity),
         )
 
     return solve

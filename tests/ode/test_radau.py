@@ -241,14 +241,12 @@ def test_one_derivative_for_all_stages():
     """The real and the complex system are the whole one, and its transpose."""
     rng, n, h = np.random.default_rng(0), 4, 0.3
     matrix, right = rng.normal(size=(n, n)), rng.normal(size=4 * n)
-    algebra = radau.Algebra(
-        None, None, lambda system, right, turned: np.linalg.solve(system.T if turned else system, right)
-    )
+    correct = radau._correcting(lambda system, right, turned: np.linalg.solve(system.T if turned else system, right))
     systems = [shift / h * np.eye(n) - matrix for shift in (radau._REAL, radau._COMPLEX)]
     whole = np.eye(4 * n)
     whole[: 3 * n, : 3 * n] -= h * np.kron(radau._STAGES, matrix)
     for turned in (False, True):
-        found = radau._correcting(algebra)(systems, h, right, turned)
+        found = correct(systems, h, right, turned)
         np.testing.assert_allclose((whole.T if turned else whole) @ found, right, rtol=1e-12)
 
 

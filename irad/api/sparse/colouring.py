@@ -22,8 +22,8 @@ from irad.api.jit import jit, keep
 _MANY: Final = 4  # columns with more than 4√nnz entries have a colour of their own
 
 
-@jit
-def _coloured(order: Any, column_starts: Any, rows: Any, row_starts: Any, columns: Any) -> Any:
+def first_fit(order: Any, column_starts: Any, rows: Any, row_starts: Any, columns: Any) -> Any:
+    """For compiled code: a colour for each column of a pattern, which is given by columns and by rows."""
     colours = np.full(order.size, -1)
     taken_by = np.full(order.size, -1)  # the last column that could not have a colour
     for column in order:
@@ -38,6 +38,9 @@ def _coloured(order: Any, column_starts: Any, rows: Any, row_starts: Any, column
             colour += 1
         colours[column] = colour
     return colours
+
+
+_coloured = jit(first_fit)
 
 
 def keep_colouring() -> None:
