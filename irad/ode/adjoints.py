@@ -23,13 +23,13 @@ from irad.ode.events import Watch, watching
 from irad.ode.march import METHODS, Method, Settings, marching, unit_of
 
 
-def discrete(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
+def discrete(f: Any, watch: Watch, method: Method, snapshots: int, keeps_pieces: bool = False) -> Any:
     """The integration of a right-hand side, with the derivative of its steps."""
-    march = marching(f, watch, method)
+    march = marching(f, watch, method, keeps_pieces)
     return attach(
         march,
         augmented_primal=_augmented_of(march),
-        reverse=_reverse_of(f, watch, method, snapshots),
+        reverse=_reverse_of(f, watch, method, snapshots, keeps_pieces),
         body_otherwise=True,
     )
 
@@ -39,7 +39,15 @@ def _augmented_of(march: Any) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         kept = kept_arguments(config, 3, args), y0.value.copy(), wanted.value.copy(), settings.value
-        record = course.counts, course.places, course.row_steps, course.event_steps, course.shares, course.which
+        record = (
+            course.counts,
+            course.places,
+            course.row_steps,
+            course.event_steps,
+            course.shares,
+            course.which,
+            _shape_of(course.dense),
+        )
         return AugmentedReturn(course, shadow, (kept, record))
 
     return augmented
@@ -57,6 +65,40 @@ def _part_typed(cotangent: Any, like: Any) -> Any:
     return lambda cotangent, like: cotangent
 
 
+def _shape_of(dense: Any) -> Any:
+    """The shape of the pieces of a solution; an empty tuple if none are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_shape_of, strict=False)
+def _shape_typed(dense: Any) -> Any:
+    return (lambda dense: dense[0].shape) if len(dense) > 0 else lambda dense: ()
+
+
+def _pieces_of(cotangent: Any, shape: Any, n: Any) -> Any:
+    """The cotangents of the pieces and of the first slope; an empty tuple if no pieces are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_pieces_of, strict=False)
+def _pieces_typed(cotangent: Any, shape: Any, n: Any) -> Any:
+    if len(shape) == 0:
+        return lambda cotangent, shape, n: ()
+    if cotangent == types.none:
+        return lambda cotangent, shape, n: (np.zeros(shape), np.zeros(n))
+    return lambda cotangent, shape, n: (part(cotangent[0], np.zeros(shape)), part(cotangent[1], np.zeros(n)))
+
+
+def _piece_of(pieces: Any, i: Any) -> Any:
+    """A tuple of the cotangent of a step's piece; an empty one if no pieces are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_piece_of, strict=False)
+def _piece_typed(pieces: Any, i: Any) -> Any:
+    return (lambda pieces, i: (pieces[0][i],)) if len(pieces) > 0 else lambda pieces, i: ()
+
+
 def beginning(f: Any) -> Any:
     """The slope at the first end: ``(y0, ends, *args)``."""
 
@@ -67,8 +109,8 @@ def beginning(f: Any) -> Any:
     return begin
 
 
-def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
-    unit, begin, is_fixed = unit_of(f, watch, method), beginning(f), method.order == 0
+def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, keeps_pieces: bool) -> Any:
+    unit, begin, is_fixed = unit_of(f, watch, method, keeps_pieces), beginning(f), method.order == 0
     recovered = recovering(snapshots)
 
     @inner_jitable
@@ -85,13 +127,14 @@ def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
     @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
         values, start, wanted, settings = kept
-        counts, places, row_steps, event_steps, shares, which = record
+        counts, places, row_steps, event_steps, shares, which, shape = record
         row, event, most = counts[0], counts[1], settings.steps
         z, n = np.empty((2, start.size)), start.size
         put(z[0], start)
         put(z[1], begin(start, ends, *values))
         rows_bar = part(cotangent.rows, np.zeros((wanted.size, n)))
         times_bar, states_bar = part(cotangent.times, np.zeros(event)), part(cotangent.states, np.zeros((event, n)))
+        pieces_bar = _pieces_of(cotangent.dense, shape, n)
         ends_bar, wanted_bar, z_bar = np.zeros(2), np.zeros(wanted.size), np.zeros((2, n))
         add_to(z_bar[0], part(cotangent.last, np.zeros(n)))
         arguments = ends, places, most, values
@@ -103,7 +146,7 @@ def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
                 first -= 1
             while earliest > 0 and event_steps[earliest - 1] == i:
                 earliest -= 1
-            before_bar = np.zeros((2, n))
+            before_bar, happened_bar = np.zeros((2, n)), (times_bar[earliest:event], states_bar[earliest:event])
             place, following = place_of(i, places, most), place_of(i + 1, places, most)
             sums = pull(
                 config,
@@ -112,11 +155,13 @@ def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
                 (before_bar, ends_bar, None, None, wanted_bar[first:row], None, None),
                 args,
                 values,
-                (z_bar, rows_bar[first:row], times_bar[earliest:event], states_bar[earliest:event]),
+                (z_bar, rows_bar[first:row], *happened_bar, *_piece_of(pieces_bar, i)),
                 sums,
             )
             z_bar, row, event = before_bar, first, earliest
         y_bar = z_bar[0].copy()
+        if keeps_pieces:
+            add_to(z_bar[1], pieces_bar[1])
         sums = pull(config, begin, (start, ends), (y_bar, ends_bar), args, values, z_bar[1].copy(), sums)
         return sums, y_bar, ends_bar, wanted_bar
 

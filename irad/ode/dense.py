@@ -31,6 +31,24 @@ class Steps(NamedTuple):
     dense: Any
 
 
+class Dense(NamedTuple):
+    """A solution within all of its steps.
+
+    Attributes:
+        times: where steps begin, and where the last one ends.
+        pieces: the solution within each step; see `irad.ode.dense.piece_of`.
+        slope: the derivative of the state at the beginning.
+        end: the last time of the solution, which a terminal event may put within the last step.
+        like: a state whose structure the solution has; an empty tuple for vectors.
+    """
+
+    times: Any
+    pieces: Any
+    slope: Any
+    end: Any
+    like: Any
+
+
 def check_values(values: Any) -> None:
     """Refuses what is not a state's derivative when it is typed; nothing in plain Python."""
 
@@ -85,6 +103,17 @@ def put_between(out, y, y1, dense, share):  # type: ignore[no-untyped-def]
         for k in range(count - 2, -1, -1):
             inner = dense[k, j] + (share if k % 2 == 0 else rest) * inner
         out[j] = y[j] + share * (y1[j] - y[j] + rest * inner)
+
+
+@inner_jitable
+def piece_of(y, y1, dense):  # type: ignore[no-untyped-def]
+    """All that gives the solution within a step as rows: the states at its ends, then the polynomial's."""
+    piece = np.empty((2 + dense.shape[0], y.size))
+    put(piece[0], y)
+    put(piece[1], y1)
+    for k in range(dense.shape[0]):
+        put(piece[2 + k], dense[k])
+    return piece
 
 
 @inner_jitable

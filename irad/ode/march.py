@@ -12,7 +12,7 @@ import numpy as np
 
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit
-from irad.ode.dense import put, put_between
+from irad.ode.dense import piece_of, put, put_between
 from irad.ode.events import NEVER, Watch, any_changes, earliest
 from irad.ode.explicit import TABLEAUX, runge_kutta
 from irad.ode.radau import radau
@@ -144,6 +144,8 @@ class Course(NamedTuple):
         event_steps: the step of each event.
         shares: where in its step an event is.
         which: the number of the function of each event.
+        dense: if all steps are kept, the solution within each of them, see `irad.ode.dense.piece_of`, and the slope at
+            the beginning; an empty tuple if not.
     """
 
     rows: Any
@@ -156,6 +158,7 @@ class Course(NamedTuple):
     event_steps: Any
     shares: Any
     which: Any
+    dense: Any
 
 
 class Settings(NamedTuple):
@@ -200,6 +203,18 @@ def _with_row(rows, count):  # type: ignore[no-untyped-def]
     for i in range(count):
         put(more[i], rows[i])
     return more
+
+
+@inner_jitable
+def _with_piece(pieces, count, piece):  # type: ignore[no-untyped-def]
+    """Pieces with one more."""
+    if count == pieces.shape[0]:
+        more = np.zeros((2 * count + 8, piece.shape[0], piece.shape[1]))
+        for i in range(count):
+            more[i] = pieces[i]
+        pieces = more
+    pieces[count] = piece
+    return pieces
 
 
 @inner_jitable
@@ -272,7 +287,7 @@ def noting(watch: Watch) -> Any:
     return noted
 
 
-def marching(f: Any, watch: Watch, method: Method) -> Any:
+def marching(f: Any, watch: Watch, method: Method, keeps_pieces: bool = False) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
     step, weights, is_scaled, dense = method.steps_of(f)
     values, seek, note = watch.values, watch.seek, noting(watch)
@@ -299,6 +314,7 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
         events = nothing, np.zeros((0, n)), none, nothing, none, 0
         occurred, after = (np.zeros(len(before), np.int64) if has_event else none), before
         places = np.zeros(0 if order == 0 else 16)
+        pieces, first_slope = np.zeros((0, 0, n)), slope
         row = steps = rejected = looked = ended = 0
         place, error_before, was_rejected = 0.0, 1e-4, False
         while place < 1.0 and ended == 0:
@@ -323,9 +339,12 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
             if has_event:
                 after = values(reached, y1, args)
                 crosses = any_changes(before, after, directions)
-            if crosses or (row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0)):
+            is_read = row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0)
+            if keeps_pieces or crosses or is_read:
                 made = steps, t, h, y, y1, dense(t, h, y, y1, kept, args)
                 looked += 1
+                if keeps_pieces:
+                    pieces = _with_piece(pieces, steps, piece_of(y, y1, made[5]))
                 if has_event:
                     found = seek(t, h, y, y1, made[5], before, after, directions, args)
                     events, ended = note(events, occurred, found, settings.terminal, made, args)
@@ -336,17 +355,20 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
             steps += 1
         times, states, event_steps, shares, whiches, count = events
         counts = np.array([row, count, steps, rejected, looked, ended])
+        found = rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps
         happened = event_steps[:count], shares[:count], whiches[:count]
-        return Course(rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps, *happened)
+        dense_steps = (pieces[:steps], first_slope) if keeps_pieces else ()
+        return Course(*found, *happened, dense_steps)
 
     return march
 
 
-def unit_of(f: Any, watch: Watch, method: Method) -> Any:
+def unit_of(f: Any, watch: Watch, method: Method, keeps_pieces: bool = False) -> Any:
     """One accepted step and what is read from it: ``(z, ends, place, following, wanted, shares, which, *args)``.
 
     ``z`` has the state and its slope as rows. What is given are the same at the end of the step, the state at each time
-    that is wanted, and the times and states of events, whose shares of the step and numbers are known.
+    that is wanted, the times and states of events, whose shares of the step and numbers are known, and the piece of the
+    step, if pieces are kept.
     """
     step, _, _, dense = method.steps_of(f)
     refine, has_event, put_row = watch.refine, watch.number > 0, rows_of(step)
@@ -360,7 +382,7 @@ def unit_of(f: Any, watch: Watch, method: Method) -> Any:
         times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
         put(z1[0], y1)
         put(z1[1], slope1)
-        if wanted.size > 0 or shares.size > 0:
+        if keeps_pieces or wanted.size > 0 or shares.size > 0:
             polynomial = dense(t, h, z[0], y1, kept, args)
             for i in range(wanted.size):
                 put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
@@ -368,6 +390,8 @@ def unit_of(f: Any, watch: Watch, method: Method) -> Any:
                 for i in range(shares.size):
                     times[i], state = refine(shares[i], which[i], t, h, z[0], y1, polynomial, args)
                     put(states[i], state)
+        if keeps_pieces:
+            return z1, rows, times, states, piece_of(z[0], y1, polynomial)
         return z1, rows, times, states
 
     return unit

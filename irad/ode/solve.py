@@ -23,6 +23,7 @@ from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
 from irad.ode.events import events_of, for_each, for_each_of, watching
+from irad.ode.interpolant import kept_steps
 from irad.ode.march import METHODS, Settings, has_equal_steps
 from irad.ode.radau import Needs, radau, with_needs
 
@@ -46,6 +47,7 @@ class Solution(NamedTuple):
         calls: number of calls of the right-hand side, without those for its derivative; of "radau" the least number
             that its steps take.
         which: the number of the function of each event, from 0.
+        dense: with ``dense_output=True`` the steps, for `irad.ode.evaluate`; otherwise an empty tuple.
 
     Examples:
         >>> import numpy as np
@@ -68,6 +70,7 @@ class Solution(NamedTuple):
     rejected: Any
     calls: Any
     which: Any
+    dense: Any
 
 
 @public
@@ -91,6 +94,7 @@ def solve(
     max_step: float = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
+    dense_output: bool = False,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
@@ -134,6 +138,8 @@ def solve(
         mass: a matrix M for "radau", to solve ``M y' = f(t, y, *args)``: an array with two axes, or with one for a
             diagonal matrix. It may be singular, for differential-algebraic equations of index 1, if ``y0`` satisfies
             the algebraic ones.
+        dense_output: True to keep all steps, so that `irad.ode.evaluate` gives the state at any time. Not with the
+            continuous adjoint. A literal.
 
     Returns:
         The solution; see `Solution`.
@@ -171,7 +177,8 @@ def solve(
     solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
     matrix = () if mass is None else np.ascontiguousarray(mass)
     given = None if jac is None else primal_of(jac), _has_mass(typeof(matrix))
-    solver = solver_of(primal_of(f), events, _Choice(method, adjoint, t_eval is not None, snapshots, *given))
+    choice = _Choice(method, adjoint, t_eval is not None, snapshots, *given, dense_output)
+    solver = solver_of(primal_of(f), events, choice)
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
     tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
@@ -225,6 +232,7 @@ class _Choice(NamedTuple):
     snapshots: Any = _SNAPSHOTS  # not checked yet
     jac: Any = None
     has_mass: bool = False
+    has_dense: Any = False  # not checked yet
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -257,6 +265,7 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
             "the adjoint equation is integrated by an explicit method, between times that are known",
         )
     _check_matrices(choice)
+    _check_dense(choice)
     if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
         raise _refused(
             f"snapshots={choice.snapshots!r} is not a positive int",
@@ -274,6 +283,19 @@ def _check_matrices(choice: _Choice) -> None:
                 f"(a) pass method='radau' or (b) leave out {name}",
                 "only its steps are made for it",
             )
+
+
+def _check_dense(choice: _Choice) -> None:
+    if not isinstance(choice.has_dense, bool):
+        raise _refused(
+            f"dense_output={choice.has_dense!r} is not a bool", "pass True or False", "it says whether steps are kept"
+        )
+    if choice.adjoint == "continuous" and choice.has_dense:
+        raise _refused(
+            "the continuous adjoint is asked for with dense_output=True",
+            "(a) leave out adjoint='continuous' or (b) name times with t_eval",
+            "the adjoint equation is integrated between times that are known",
+        )
 
 
 def _solver(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -315,7 +337,7 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
         jac = None if choice.jac is None else with_needs(choice.jac)
         method = method._replace(steps_of=partial(radau, jac=jac))
         f, events = with_needs(f), tuple(map(with_needs, events))
-    return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
+    return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots, choice.has_dense))
 
 
 def _spread(tolerance: Any, y0: Any) -> Any:
@@ -392,6 +414,7 @@ def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     march, has_times = _integration(f, events, choice), choice.has_times
     calls, further = METHODS[choice.method].calls, METHODS[choice.method].further
     passed = _with_needs if choice.method == "radau" else _as_they_are
+    dense_of = kept_steps if choice.has_dense else _no_steps
 
     @njit
     def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass):  # type: ignore[no-untyped-def]
@@ -400,14 +423,14 @@ def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
         course = march(y0, t0, t1, passed(args, rtol, atol, mass), wanted, settings)
         row, count, steps, rejected, looked, ended = course.counts
         called = 1 + calls * (steps + rejected) + further * looked
-        counts = ended == 1, steps, rejected, called, course.which
+        end = course.times[count - 1] if ended == 1 else t1
+        rest = ended == 1, steps, rejected, called, course.which, dense_of(course, t0, t1, end, most)
         if has_times:
-            return Solution(wanted[:row], course.rows[:row], course.times, course.states, *counts)
-        t, y = np.empty(1), np.empty((1, y0.size))
-        t[0] = course.times[count - 1] if ended == 1 else t1
+            return Solution(wanted[:row], course.rows[:row], course.times, course.states, *rest)
+        t, y = np.full(1, end), np.empty((1, y0.size))
         for j in range(y0.size):
             y[0, j] = course.states[count - 1, j] if ended == 1 else course.last[j]
-        return Solution(t, y, course.times, course.states, *counts)
+        return Solution(t, y, course.times, course.states, *rest)
 
     return solver
 
@@ -430,6 +453,11 @@ def _ends_typed(t_span: Any) -> Any:
         return np.float64(t_span[0]), np.float64(t_span[1])
 
     return ends
+
+
+@register_jitable
+def _no_steps(course, t0, t1, end, most):  # type: ignore[no-untyped-def]
+    return ()
 
 
 @register_jitable
@@ -473,15 +501,17 @@ def _solve_typed(
     max_step: Any = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
+    dense_output: Any = False,
 ) -> Any:
     is_vector = _is_vector(y0)
     solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
     absent = types.none, types.Omitted(None), None
     has_times, events = t_eval not in absent, events_of(event, function_behind)
-    chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
+    chosen = literal(method, "method"), literal(adjoint, "adjoint")
     has_mass = _has_mass(mass)
     given = None if jac in absent else function_behind(jac), has_mass
-    solver = solver_of(function_behind(f), events, _Choice(*chosen[:2], has_times, chosen[2], *given))
+    choice = _Choice(*chosen, has_times, literal(snapshots, "snapshots"), *given, literal(dense_output, "dense_output"))
+    solver = solver_of(function_behind(f), events, choice)
     mass_of = _same if has_mass else _nothing
     each = for_each_of(len(events))
     is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
@@ -506,6 +536,7 @@ def _solve_typed(
         max_step=_NO_BOUND,
         jac=None,
         mass=None,
+        dense_output=False,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)

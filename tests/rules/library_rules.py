@@ -137,6 +137,7 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.nn.resampling.grids._beyond",
         "irad.nn.resampling.grids._choice",
         "irad.nn.sequences.ctc._check",
+        "irad.ode.interpolant._piece_at",
         "irad.ode.march.error_size",
         "irad.ode.march.factor",
         "irad.ode.march.first_share",
