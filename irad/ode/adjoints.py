@@ -7,7 +7,7 @@ is the beginning, the others are taken on the way to the last step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -20,18 +20,35 @@ from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
 from irad.ode.events import Watch, watching
-from irad.ode.march import METHODS, Method, Settings, marching, unit_of
+from irad.ode.march import METHODS, ROWS, Method, Reads, Settings, keeps_places, marching, unit_of
 
 
-def discrete(f: Any, watch: Watch, method: Method, snapshots: int, keeps_pieces: bool = False) -> Any:
+def discrete(f: Any, watch: Watch, method: Method, snapshots: int, reads: Reads = ROWS) -> Any:
     """The integration of a right-hand side, with the derivative of its steps."""
-    march = marching(f, watch, method, keeps_pieces)
+    march = marching(f, watch, method, reads)
     return attach(
         march,
         augmented_primal=_augmented_of(march),
-        reverse=_reverse_of(f, watch, method, snapshots, keeps_pieces),
+        reverse=_reverse_of(f, watch, method, snapshots, reads),
         body_otherwise=True,
     )
+
+
+class Record(NamedTuple):
+    """Parts of a course that the reverse sweep needs; see `irad.ode.march.Course`.
+
+    Attributes:
+        shape: of the pieces; an empty tuple if none are kept.
+    """
+
+    counts: Any
+    places: Any
+    row_steps: Any
+    event_steps: Any
+    shares: Any
+    which: Any
+    applied: Any
+    shape: Any
 
 
 def _augmented_of(march: Any) -> Any:
@@ -39,16 +56,9 @@ def _augmented_of(march: Any) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         kept = kept_arguments(config, 3, args), y0.value.copy(), wanted.value.copy(), settings.value
-        record = (
-            course.counts,
-            course.places,
-            course.row_steps,
-            course.event_steps,
-            course.shares,
-            course.which,
-            _shape_of(course.dense),
-        )
-        return AugmentedReturn(course, shadow, (kept, record))
+        steps = course.counts, course.places, course.row_steps
+        happened = course.event_steps, course.shares, course.which, course.applied
+        return AugmentedReturn(course, shadow, (kept, Record(*steps, *happened, _shape_of(course.dense))))
 
     return augmented
 
@@ -109,56 +119,112 @@ def beginning(f: Any) -> Any:
     return begin
 
 
-def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, keeps_pieces: bool) -> Any:
-    unit, begin, is_fixed = unit_of(f, watch, method, keeps_pieces), beginning(f), method.order == 0
-    recovered = recovering(snapshots)
+def _around_of(watch: Watch, method: Method) -> Any:
+    """A function that tells how a step was made: ``(i, event, record, most) -> (place, following, event, jumps)``.
+
+    These are the places where it begins and ends, the number of events before its end (given the number of those before
+    its beginning), and 1 if it ends with an effect, or else 0.
+    """
+    has_places, has_effect = keeps_places(watch, method), watch.effect is not None
 
     @inner_jitable
-    def place_of(i, places, most):  # type: ignore[no-untyped-def]
-        return i / most if is_fixed else places[i]
+    def around(i, event, record, most):  # type: ignore[no-untyped-def]
+        if not has_places:
+            return i / most, (i + 1) / most, event, 0
+        place, jumps, steps = record.places[i], 0, record.event_steps
+        if has_effect:
+            if event > 0 and steps[event - 1] == i - 1 and record.applied[event - 1] == 1:
+                place = 0.0
+            while event < steps.size and steps[event] == i:
+                jumps = record.applied[event]
+                event += 1
+        return place, record.places[i + 1], event, jumps
+
+    return around
+
+
+class Repeat(NamedTuple):
+    """Functions that repeat steps; their state is that of the equation, and with effects what these change.
+
+    Attributes:
+        first: ``(z, ends)``: the state before the first step.
+        advance: ``(state, ends, record, most, args)``: that after one more step.
+        parts: ``(state, ends)``: the state and its slope, and the ends of the time from the last effect on.
+    """
+
+    first: Any
+    advance: Any
+    parts: Any
+
+
+def _repeating(unit: Any, around: Any, has_effect: bool) -> Repeat:
+    nothing_of = inner_jitable(lambda: (np.zeros(0), np.zeros(0), np.zeros(0, np.int64)))
 
     @inner_njit
-    def advance(state, ends, places, most, args):  # type: ignore[no-untyped-def]
+    def advance(state, ends, record, most, args):  # type: ignore[no-untyped-def]
         i, z = state
-        place, following = place_of(i, places, most), place_of(i + 1, places, most)
-        nothing = np.zeros(0)
-        return i + 1, unit(z, ends, place, following, nothing, nothing, np.zeros(0, np.int64), *args)[0]
+        place, following, _, _ = around(i, 0, record, most)
+        return i + 1, unit(z, ends, place, following, *nothing_of(), 0, *args)[0]
+
+    @inner_njit
+    def advance_over(state, ends, record, most, args):  # type: ignore[no-untyped-def]
+        i, z, here, event = state
+        place, following, last, jumps = around(i, event, record, most)
+        happened = record.shares[last - jumps : last], record.which[last - jumps : last]
+        found = unit(z, here, place, following, np.zeros(0), *happened, jumps, *args)
+        return i + 1, found[0], found[-1], last
+
+    if has_effect:
+        first = inner_jitable(lambda z, ends: (0, z, ends, 0))
+        return Repeat(first, advance_over, inner_jitable(lambda state, ends: (state[1], state[2])))
+    return Repeat(inner_jitable(lambda z, ends: (0, z)), advance, inner_jitable(lambda state, ends: (state[1], ends)))
+
+
+def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, reads: Reads) -> Any:
+    unit, begin, around = unit_of(f, watch, method, reads), beginning(f), _around_of(watch, method)
+    recovered, has_effect = recovering(snapshots), watch.effect is not None
+    has_rows, has_event, keeps_pieces = reads.rows, watch.number > 0, reads.pieces
+    first_of, advance, parts_of = _repeating(unit, around, has_effect)
 
     @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
         values, start, wanted, settings = kept
-        counts, places, row_steps, event_steps, shares, which, shape = record
-        row, event, most = counts[0], counts[1], settings.steps
+        row_steps, event_steps, shares, which = record.row_steps, record.event_steps, record.shares, record.which
+        row, event, most = record.counts[0], record.counts[1], settings.steps
         z, n = np.empty((2, start.size)), start.size
         put(z[0], start)
         put(z[1], begin(start, ends, *values))
         rows_bar = part(cotangent.rows, np.zeros((wanted.size, n)))
         times_bar, states_bar = part(cotangent.times, np.zeros(event)), part(cotangent.states, np.zeros((event, n)))
-        pieces_bar = _pieces_of(cotangent.dense, shape, n)
+        pieces_bar = _pieces_of(cotangent.dense, record.shape, n)
         ends_bar, wanted_bar, z_bar = np.zeros(2), np.zeros(wanted.size), np.zeros((2, n))
         add_to(z_bar[0], part(cotangent.last, np.zeros(n)))
-        arguments = ends, places, most, values
-        held, used, spots, free = begun(snapshot(advance, (0, z), arguments))
-        for i in range(counts[2] - 1, -1, -1):
-            _, z = recovered(advance, i, held, used, spots, free, arguments)
+        arguments = ends, record, most, values
+        held, used, spots, free = begun(snapshot(advance, first_of(z, ends), arguments))
+        for i in range(record.counts[2] - 1, -1, -1):
+            z, here = parts_of(recovered(advance, i, held, used, spots, free, arguments), ends)
             first, earliest = row, event
             while first > 0 and row_steps[first - 1] == i:
                 first -= 1
             while earliest > 0 and event_steps[earliest - 1] == i:
                 earliest -= 1
-            before_bar, happened_bar = np.zeros((2, n)), (times_bar[earliest:event], states_bar[earliest:event])
-            place, following = place_of(i, places, most), place_of(i + 1, places, most)
+            before_bar, here_bar = np.zeros((2, n)), np.zeros(2) if has_effect else ends_bar
+            place, following, _, jumps = around(i, earliest, record, most)
+            of_rows = (rows_bar[first:row],) if has_rows else ()
+            of_events = (times_bar[earliest:event], states_bar[earliest:event]) if has_event else ()
+            of_ends = (ends_bar,) if has_effect else ()
+            found_bar = (z_bar, *of_rows, *of_events, *_piece_of(pieces_bar, i), *of_ends)
             sums = pull(
                 config,
                 unit,
-                (z, ends, place, following, wanted[first:row], shares[earliest:event], which[earliest:event]),
-                (before_bar, ends_bar, None, None, wanted_bar[first:row], None, None),
+                (z, here, place, following, wanted[first:row], shares[earliest:event], which[earliest:event], jumps),
+                (before_bar, here_bar, None, None, wanted_bar[first:row], None, None, None),
                 args,
                 values,
-                (z_bar, rows_bar[first:row], *happened_bar, *_piece_of(pieces_bar, i)),
+                found_bar,
                 sums,
             )
-            z_bar, row, event = before_bar, first, earliest
+            z_bar, ends_bar, row, event = before_bar, here_bar, first, earliest
         y_bar = z_bar[0].copy()
         if keeps_pieces:
             add_to(z_bar[1], pieces_bar[1])
@@ -266,7 +332,7 @@ def _continuous_reverse_of(f: Any) -> Any:
         size = max(_largest(rows_bar), _largest(last_bar))
         scale = 1.0 / size if size > 0.0 else 0.0
         rtol, atol = _extended(settings.rtol, z.size), _extended(settings.atol, z.size)
-        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, (), ())
+        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, _MOST_STEPS, (), ())
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]

@@ -15,18 +15,25 @@ from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
-from irad.ode.dense import Dense, put_between
+from irad.ode.dense import Dense, just_after, put_between
 
 
 @register_jitable
 def kept_steps(course, t0, t1, end, most):  # type: ignore[no-untyped-def]
     """The solution of an integration that kept all pieces."""
     (pieces, slope), steps = course.dense, course.counts[2]
-    times = np.empty(steps + 1)
-    for i in range(steps + 1):
-        place = course.places[i] if course.places.size > 0 else i / most
-        times[i] = t0 + place * (t1 - t0)
-    return Dense(times, pieces, slope, end, ())
+    times, lengths = np.empty(steps + 1), np.empty(steps)
+    begin, place, event = t0, 0.0, 0
+    for i in range(steps):
+        following = course.places[i + 1] if course.places.size > 0 else (i + 1) / most
+        times[i], lengths[i] = begin + place * (t1 - begin), (following - place) * (t1 - begin)
+        times[i + 1], place = begin + following * (t1 - begin), following
+        while event < course.applied.size and course.event_steps[event] == i:
+            if course.applied[event] == 1:  # the integration goes on from there
+                begin, place = course.times[event], 0.0
+                times[i + 1] = begin
+            event += 1
+    return Dense(times, lengths, pieces, slope, end, ())
 
 
 @public
@@ -88,7 +95,7 @@ def _evaluate_typed(solution: Any, t: Any) -> Any:
             "other solutions do not keep what is known of their steps",
             SourceLocation.here(),
         )
-    rows_like, state_like = _shaping(dense.types[4])
+    rows_like, state_like = _shaping(dense.types[5])
     if not isinstance(t, types.Integer | types.Float):
         return _at_times(rows_like)
 
@@ -129,7 +136,7 @@ def _same(found, like):  # type: ignore[no-untyped-def]
 def _put_at(out, dense, t):  # type: ignore[no-untyped-def]
     i = _piece_at(dense.times, dense.end, t)
     piece, begin = dense.pieces[i], dense.times[i]
-    h = dense.times[i + 1] - begin
+    h = dense.lengths[i]
     if h != 0.0:
         put_between(out, piece[0], piece[1], piece[2:], (t - begin) / h)
     else:  # over no time: only the slope tells how the state changes with it
@@ -147,7 +154,7 @@ def _piece_at(times, end, t):  # type: ignore[no-untyped-def]
     low, high = 0, times.size - 1
     while high - low > 1:
         middle = (low + high) // 2
-        if sign * times[middle] < sign * t:
+        if sign * just_after(times[middle], times[0], times[-1]) < sign * t:
             low = middle
         else:
             high = middle

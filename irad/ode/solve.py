@@ -22,9 +22,9 @@ from irad.frontend.numba.messages import described
 from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
-from irad.ode.events import events_of, for_each, for_each_of, watching
+from irad.ode.events import effects_of, events_of, for_each, for_each_of, terminal_in_code, terminal_of, watching
 from irad.ode.interpolant import kept_steps
-from irad.ode.march import METHODS, Settings, has_equal_steps
+from irad.ode.march import METHODS, Reads, Settings, has_equal_steps
 from irad.ode.radau import Needs, radau, with_needs
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
@@ -88,13 +88,14 @@ def solve(
     first_step: float = 0.0,
     event: Any = None,
     direction: Any = 0,
-    terminal: Any = 1,
+    terminal: Any = None,
     adjoint: str = "discrete",
     snapshots: int = _SNAPSHOTS,
     max_step: float = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
     dense_output: bool = False,
+    effect: Any = None,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
@@ -125,7 +126,7 @@ def solve(
             functions watches several.
         direction: 1 for events where it rises, -1 where it falls, 0 for both; a tuple for several functions.
         terminal: number of the event that ends the integration, from 1; 0 for none; a tuple for
-            several functions.
+            several functions. By default 1, but 0 for events with an effect.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events, "rodas" and "radau". A
             literal.
@@ -140,6 +141,8 @@ def solve(
             the algebraic ones.
         dense_output: True to keep all steps, so that `irad.ode.evaluate` gives the state at any time. Not with the
             continuous adjoint. A literal.
+        effect: takes the arguments of ``event`` and returns the state with which the integration goes on from there.
+            For several events a tuple of functions, or None for those that change nothing.
 
     Returns:
         The solution; see `Solution`.
@@ -150,8 +153,8 @@ def solve(
         ValueError: a tolerance, max_step or a number of steps is not positive, or there are not as many tolerances as
             parts of the state; times are out of order; jac or mass do not have the size of the state, or the matrix
             of a step is singular.
-        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, or jac is too
-            far from the derivative.
+        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, an effect makes
+            the same event happen again in no time, or jac is too far from the derivative.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -177,13 +180,14 @@ def solve(
     solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
     matrix = () if mass is None else np.ascontiguousarray(mass)
     given = None if jac is None else primal_of(jac), _has_mass(typeof(matrix))
-    choice = _Choice(method, adjoint, t_eval is not None, snapshots, *given, dense_output)
+    effects = effects_of(effect, len(events), primal_of)
+    choice = _Choice(method, adjoint, t_eval is not None, snapshots, *given, dense_output, effects)
     solver = solver_of(primal_of(f), events, choice)
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
     tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
-    numbers = float(first_step), float(max_step), int(most)
-    each = for_each(direction, len(events)), for_each(terminal, len(events)), matrix
+    numbers = float(first_step), float(max_step), int(most), int(max_steps)
+    each = for_each(direction, len(events)), for_each(terminal_of(terminal, effects), len(events)), matrix
     if np.shape(t_span) != (2,):
         raise _not_a_span(repr(t_span))
     return Solution(
@@ -233,6 +237,7 @@ class _Choice(NamedTuple):
     jac: Any = None
     has_mass: bool = False
     has_dense: Any = False  # not checked yet
+    effects: tuple[Any, ...] = ()
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -275,6 +280,12 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
 
 
 def _check_matrices(choice: _Choice) -> None:
+    if choice.has_mass and choice.effects:
+        raise _refused(
+            "mass of a differential equation is passed with an effect of an event",
+            "(a) leave out mass or (b) end at the event with terminal, and solve again from there",
+            "what the algebraic equations say of the state after the effect is not known",
+        )
     given = [("jac", choice.jac is not None), ("mass", choice.has_mass)]
     for name, is_given in given:
         if is_given and choice.method != "radau":
@@ -321,10 +332,12 @@ def _solver_of_states(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
             "(a) make the state one or (b) leave out jac and mass",
             "they are about the entries of a vector",
         )
+
+    def solver_of(f: Any, events: tuple[Any, ...], effects: tuple[Any, ...]) -> Any:
+        return _solver(f, events, choice._replace(effects=effects))
+
     key = _solver_of_states, events, choice
-    return remembered(
-        f, key, lambda: solver_of_states(f, events, lambda f, events: _solver(f, events, choice), Solution)
-    )
+    return remembered(f, key, lambda: solver_of_states(f, events, choice.effects, solver_of, Solution))
 
 
 def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -332,12 +345,14 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     if choice.adjoint == "continuous":
         key: Any = (continuous, choice.method)
         return remembered(f, key, lambda: continuous(f, method))
-    key = (discrete, events, choice._replace(has_times=False))
+    key, effects = (discrete, events, choice), choice.effects
     if choice.method == "radau":
         jac = None if choice.jac is None else with_needs(choice.jac)
         method = method._replace(steps_of=partial(radau, jac=jac))
         f, events = with_needs(f), tuple(map(with_needs, events))
-    return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots, choice.has_dense))
+        effects = tuple(None if effect is None else with_needs(effect) for effect in effects)
+    reads = Reads(choice.has_times, choice.has_dense)
+    return remembered(f, key, lambda: discrete(f, watching(events, effects), method, choice.snapshots, reads))
 
 
 def _spread(tolerance: Any, y0: Any) -> Any:
@@ -417,12 +432,12 @@ def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     dense_of = kept_steps if choice.has_dense else _no_steps
 
     @njit
-    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass):  # type: ignore[no-untyped-def]
-        settings = Settings(rtol, atol, first, longest, most, directions, terminal)
+    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, limit, directions, terminal, mass):  # type: ignore[no-untyped-def]
+        settings = Settings(rtol, atol, first, longest, most, limit, directions, terminal)
         _check_numbers(t0, t1, wanted, settings)
         course = march(y0, t0, t1, passed(args, rtol, atol, mass), wanted, settings)
         row, count, steps, rejected, looked, ended = course.counts
-        called = 1 + calls * (steps + rejected) + further * looked
+        called = 1 + calls * (steps + rejected) + further * looked + course.applied.sum()
         end = course.times[count - 1] if ended == 1 else t1
         rest = ended == 1, steps, rejected, called, course.which, dense_of(course, t0, t1, end, most)
         if has_times:
@@ -495,13 +510,14 @@ def _solve_typed(
     first_step: Any = 0.0,
     event: Any = None,
     direction: Any = 0,
-    terminal: Any = 1,
+    terminal: Any = None,
     adjoint: Any = "discrete",
     snapshots: Any = _SNAPSHOTS,
     max_step: Any = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
     dense_output: Any = False,
+    effect: Any = None,
 ) -> Any:
     is_vector = _is_vector(y0)
     solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
@@ -510,10 +526,13 @@ def _solve_typed(
     chosen = literal(method, "method"), literal(adjoint, "adjoint")
     has_mass = _has_mass(mass)
     given = None if jac in absent else function_behind(jac), has_mass
-    choice = _Choice(*chosen, has_times, literal(snapshots, "snapshots"), *given, literal(dense_output, "dense_output"))
+    effects = effects_of(effect, len(events), function_behind)
+    choice = _Choice(
+        *chosen, has_times, literal(snapshots, "snapshots"), *given, literal(dense_output, "dense_output"), effects
+    )
     solver = solver_of(function_behind(f), events, choice)
     mass_of = _same if has_mass else _nothing
-    each = for_each_of(len(events))
+    each, ends_of = for_each_of(len(events)), terminal_in_code(terminal, effects)
     is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
 
     def solve(  # type: ignore[no-untyped-def]
@@ -530,13 +549,14 @@ def _solve_typed(
         first_step=0.0,
         event=None,
         direction=0,
-        terminal=1,
+        terminal=None,
         adjoint="discrete",
         snapshots=_SNAPSHOTS,
         max_step=_NO_BOUND,
         jac=None,
         mass=None,
         dense_output=False,
+        effect=None,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
@@ -551,8 +571,9 @@ def _solve_typed(
             float(first_step),
             float(max_step),
             int(most),
+            int(max_steps),
             each(direction),
-            each(terminal),
+            each(ends_of(terminal)),
             mass_of(mass),
         )
 

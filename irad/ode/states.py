@@ -26,16 +26,20 @@ from irad.implicit.unknowns import MADE, element_type, shaped, size_of_leaf, vec
 from irad.ode.dense import Dense
 
 
-def solver_of_states(f: Any, events: Sequence[Any], solver_of: Callable[..., Any], result: type) -> Any:
+def solver_of_states(
+    f: Any, events: Sequence[Any], effects: Sequence[Any], solver_of: Callable[..., Any], result: type
+) -> Any:
     """A solver that takes states of any structure, by way of one that takes vectors.
 
     Args:
         f: the right-hand side.
         events: the functions of the events.
-        solver_of: makes the solver of a right-hand side and events that take vectors.
+        effects: of the events; see `irad.ode.events.effects_of`.
+        solver_of: makes the solver of a right-hand side, events and effects that take vectors.
         result: the class of what a solver returns, a named tuple.
     """
-    solver = solver_of(_of_vector(f), tuple(map(_event_of_vector, events)))
+    of_vectors = tuple(None if effect is None else _of_vector(effect) for effect in effects)
+    solver = solver_of(_of_vector(f), tuple(map(_event_of_vector, events)), of_vectors)
 
     @njit
     def solve_states(y0, t0, t1, args, wanted, rtol, atol, *others):  # type: ignore[no-untyped-def]
@@ -60,7 +64,7 @@ def _with_likeness(dense: Any, like: Any) -> Any:
 def _with_likeness_typed(dense: Any, like: Any) -> Any:
     if not isinstance(dense, types.BaseNamedTuple):
         return lambda dense, like: ()
-    return lambda dense, like: Dense(dense.times, dense.pieces, dense.slope, dense.end, like)
+    return lambda dense, like: Dense(dense.times, dense.lengths, dense.pieces, dense.slope, dense.end, like)
 
 
 def _check_state(y0: Any) -> None:
@@ -82,7 +86,10 @@ def _check_state_typed(y0: Any) -> Any:
 
 
 def _of_vector(f: Any) -> Any:
-    """A right-hand side as a function of vectors: ``(t, v, like, *args)``, where ``like`` has the state's structure."""
+    """A right-hand side or an effect as a function of vectors: ``(t, v, like, *args)``.
+
+    ``like`` has the structure of the state.
+    """
 
     def made() -> Any:
         @inner_njit
@@ -125,9 +132,9 @@ def _to_vector_typed(value: Any, like: Any) -> Any:
     found = [] if isinstance(value, MADE) else leaves_of(value)
     if [leaf.path for leaf in found] != [leaf.path for leaf in leaves] or not all(map(_fits, found, leaves)):
         raise SignatureError(
-            f"the right-hand side of a differential equation returns {described(value)}",
+            f"the right-hand side or an effect of a differential equation returns {described(value)}",
             f"return the structure of the state, which is {described(like)}, with real numbers where it has these",
-            "it is the derivative of the state",
+            "it is the derivative of the state, or the state after an event",
             SourceLocation.here(),
         )
     if isinstance(like, types.Float):
@@ -148,7 +155,7 @@ def _fits(found: Leaf, wanted: Leaf) -> bool:
 @inner_jitable
 def _check_shape(fits):  # type: ignore[no-untyped-def]
     if not fits:
-        raise ValueError("the right-hand side of a differential equation and its state differ in shape")
+        raise ValueError("the right-hand side or an effect of a differential equation and its state differ in shape")
 
 
 def from_vector(found: Any, like: Any) -> Any:

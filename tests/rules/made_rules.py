@@ -88,7 +88,7 @@ def integration(settings: Settings) -> tuple[Any, ...]:
 
 def equal_steps(steps: int) -> Settings:
     """Settings of an integration without events; the tolerances are for the continuous adjoint."""
-    return Settings(np.full(2, 1e-11), np.full(2, 1e-12), 0.0, np.inf, steps, (), ())
+    return Settings(np.full(2, 1e-11), np.full(2, 1e-12), 0.0, np.inf, steps, steps, (), ())
 
 
 def tolerances(*rest: Any) -> irad.Const:
