@@ -120,7 +120,7 @@ def solve(
             of the state; 1e-6 by default.
         atol: absolute tolerance, added to the relative one, in the same form; 1e-9 by default.
         steps: number of steps of methods with equal steps, 100 by default.
-        max_steps: the largest number of steps that other methods try, 100000 by default.
+        max_steps: the largest number of steps that other methods try, and any method with effects; 100000 by default.
         first_step: size of the first step that is tried; 0 for an automatic choice.
         event: takes the arguments of ``f`` and returns a float; each change of its sign is an event. A tuple of such
             functions watches several.
@@ -142,7 +142,7 @@ def solve(
         dense_output: True to keep all steps, so that `irad.ode.evaluate` gives the state at any time. Not with the
             continuous adjoint. A literal.
         effect: takes the arguments of ``event`` and returns the state with which the integration goes on from there.
-            For several events a tuple of functions, or None for those that change nothing.
+            For several events a tuple of functions, or None for those that change nothing. Not with ``mass``.
 
     Returns:
         The solution; see `Solution`.
