@@ -157,24 +157,27 @@ class Repeat(NamedTuple):
     parts: Any
 
 
-def _repeating(unit: Any, around: Any, has_effect: bool) -> Repeat:
-    nothing_of = inner_jitable(lambda: (np.zeros(0), np.zeros(0), np.zeros(0, np.int64)))
+def _repeating(unit: Any, around: Any, watch: Watch, reads: Reads) -> Repeat:
+    has_rows, has_event = reads.rows, watch.number > 0
 
     @inner_njit
     def advance(state, ends, record, most, args):  # type: ignore[no-untyped-def]
         i, z = state
         place, following, _, _ = around(i, 0, record, most)
-        return i + 1, unit(z, ends, place, following, *nothing_of(), 0, *args)[0]
+        wanted = np.zeros(0) if has_rows else ()
+        shares, which = (np.zeros(0), np.zeros(0, np.int64)) if has_event else ((), ())
+        return i + 1, unit(z, ends, place, following, wanted, shares, which, 0, *args)[0]
 
     @inner_njit
     def advance_over(state, ends, record, most, args):  # type: ignore[no-untyped-def]
         i, z, here, event = state
         place, following, last, jumps = around(i, event, record, most)
         happened = record.shares[last - jumps : last], record.which[last - jumps : last]
-        found = unit(z, here, place, following, np.zeros(0), *happened, jumps, *args)
+        wanted = np.zeros(0) if has_rows else ()
+        found = unit(z, here, place, following, wanted, *happened, jumps, *args)
         return i + 1, found[0], found[-1], last
 
-    if has_effect:
+    if watch.effect is not None:
         first = inner_jitable(lambda z, ends: (0, z, ends, 0))
         return Repeat(first, advance_over, inner_jitable(lambda state, ends: (state[1], state[2])))
     return Repeat(inner_jitable(lambda z, ends: (0, z)), advance, inner_jitable(lambda state, ends: (state[1], ends)))
@@ -184,7 +187,7 @@ def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, reads: Rea
     unit, begin, around = unit_of(f, watch, method, reads), beginning(f), _around_of(watch, method)
     recovered, has_effect = recovering(snapshots), watch.effect is not None
     has_rows, has_event, keeps_pieces = reads.rows, watch.number > 0, reads.pieces
-    first_of, advance, parts_of = _repeating(unit, around, has_effect)
+    first_of, advance, parts_of = _repeating(unit, around, watch, reads)
 
     @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
@@ -212,13 +215,15 @@ def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, reads: Rea
             place, following, _, jumps = around(i, earliest, record, most)
             of_rows = (rows_bar[first:row],) if has_rows else ()
             of_events = (times_bar[earliest:event], states_bar[earliest:event]) if has_event else ()
+            there, there_bar = (wanted[first:row], wanted_bar[first:row]) if has_rows else ((), None)
+            happened = (shares[earliest:event], which[earliest:event]) if has_event else ((), ())
             of_ends = (ends_bar,) if has_effect else ()
             found_bar = (z_bar, *of_rows, *of_events, *_piece_of(pieces_bar, i), *of_ends)
             sums = pull(
                 config,
                 unit,
-                (z, here, place, following, wanted[first:row], shares[earliest:event], which[earliest:event], jumps),
-                (before_bar, here_bar, None, None, wanted_bar[first:row], None, None, None),
+                (z, here, place, following, there, *happened, jumps),
+                (before_bar, here_bar, None, None, there_bar, None, None, None),
                 args,
                 values,
                 found_bar,

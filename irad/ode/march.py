@@ -456,7 +456,8 @@ def unit_of(f: Any, watch: Watch, method: Method, reads: Reads = ROWS) -> Any:
     ``z`` has the state and its slope as rows; ``ends`` are those of the time from the last effect on. What is given is
     the same ``z`` at the end of the step; the state at each time that is wanted, if there are rows; the times and
     states of events, whose shares of the step and numbers are known, if there are any; the piece, if pieces are kept;
-    and the ends for the next step, if events have effects. The last event has its effect if ``jumps`` is 1.
+    and the ends for the next step, if events have effects. The last event has its effect if ``jumps`` is 1. ``wanted``
+    is an empty tuple if there are no rows, and so are ``shares`` and ``which`` if there are no events.
     """
     step, _, _, dense = method.steps_of(f)
     refine, has_event, put_row, jump = watch.refine, watch.number > 0, rows_of(step), jumping(f, watch)
@@ -467,14 +468,19 @@ def unit_of(f: Any, watch: Watch, method: Method, reads: Reads = ROWS) -> Any:
         length = ends[1] - ends[0]
         t, h = ends[0] + place * length, (following - place) * length
         y1, slope1, kept = step(t, h, z[0], z[1], args)
-        z1, rows = np.empty(z.shape), np.empty((wanted.size, y1.size))
-        times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
+        z1, is_read = np.empty(z.shape), keeps_pieces
         put(z1[0], y1)
         put(z1[1], slope1)
-        if keeps_pieces or wanted.size > 0 or shares.size > 0:
+        if has_rows:
+            rows, is_read = np.empty((wanted.size, y1.size)), is_read or wanted.size > 0
+        if has_event:
+            times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
+            is_read = is_read or shares.size > 0
+        if is_read:
             polynomial = dense(t, h, z[0], y1, kept, args)
-            for i in range(wanted.size):
-                put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
+            if has_rows:
+                for i in range(wanted.size):
+                    put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
             if has_event:
                 for i in range(shares.size):
                     times[i], state = refine(shares[i], which[i], t, h, z[0], y1, polynomial, args)
