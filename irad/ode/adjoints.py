@@ -272,7 +272,9 @@ def continuous(f: Any, method: Method) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         states = y0.value.copy(), course.rows.copy(), course.last.copy()
-        kept = kept_arguments(config, 3, args), states, wanted.value.copy(), settings.value
+        given = settings.value
+        tolerances = given.rtol.copy(), given.atol.copy(), given.longest
+        kept = kept_arguments(config, 3, args), states, wanted.value.copy(), tolerances
         return AugmentedReturn(course, shadow, kept)
 
     return attach(march, augmented_primal=augmented, reverse=_continuous_reverse_of(f), body_otherwise=True)
@@ -329,15 +331,15 @@ def _continuous_reverse_of(f: Any) -> Any:
 
     @inner_jitable
     def back_from(config, cotangent, kept, t0, t1, args):  # type: ignore[no-untyped-def]
-        values, (start, rows, last), wanted, settings = kept
+        values, (start, rows, last), wanted, (given_rtol, given_atol, longest) = kept
         n, like = start.size, zero_cotangents(args)
         rows_bar, last_bar = part(cotangent.rows, rows), part(cotangent.last, last)
         wanted_bar, z = np.zeros(wanted.size), np.zeros(2 * n + room(like, 1).size)
         # tolerances are for cotangents of size 1
         size = max(_largest(rows_bar), _largest(last_bar))
         scale = 1.0 / size if size > 0.0 else 0.0
-        rtol, atol = _extended(settings.rtol, z.size), _extended(settings.atol, z.size)
-        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, _MOST_STEPS, (), ())
+        rtol, atol = _extended(given_rtol, z.size), _extended(given_atol, z.size)
+        tolerances = Settings(rtol, atol, 0.0, longest, _MOST_STEPS, _MOST_STEPS, (), ())
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]
