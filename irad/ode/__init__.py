@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irad.ode.interpolant import evaluate
 from irad.ode.solve import Solution, solve
 
-__all__ = ["Solution", "solve"]
+__all__ = ["Solution", "evaluate", "solve"]

@@ -7,7 +7,7 @@ is the beginning, the others are taken on the way to the last step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -20,18 +20,35 @@ from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
 from irad.ode.events import Watch, watching
-from irad.ode.march import METHODS, Method, Settings, marching, unit_of
+from irad.ode.march import METHODS, ROWS, Method, Reads, Settings, keeps_places, marching, unit_of
 
 
-def discrete(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
+def discrete(f: Any, watch: Watch, method: Method, snapshots: int, reads: Reads = ROWS) -> Any:
     """The integration of a right-hand side, with the derivative of its steps."""
-    march = marching(f, watch, method)
+    march = marching(f, watch, method, reads)
     return attach(
         march,
         augmented_primal=_augmented_of(march),
-        reverse=_reverse_of(f, watch, method, snapshots),
+        reverse=_reverse_of(f, watch, method, snapshots, reads),
         body_otherwise=True,
     )
+
+
+class Record(NamedTuple):
+    """Parts of a course that the reverse sweep needs; see `irad.ode.march.Course`.
+
+    Attributes:
+        shape: of the pieces; an empty tuple if none are kept.
+    """
+
+    counts: Any
+    places: Any
+    row_steps: Any
+    event_steps: Any
+    shares: Any
+    which: Any
+    applied: Any
+    shape: Any
 
 
 def _augmented_of(march: Any) -> Any:
@@ -39,8 +56,9 @@ def _augmented_of(march: Any) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         kept = kept_arguments(config, 3, args), y0.value.copy(), wanted.value.copy(), settings.value
-        record = course.counts, course.places, course.row_steps, course.event_steps, course.shares, course.which
-        return AugmentedReturn(course, shadow, (kept, record))
+        steps = course.counts, course.places, course.row_steps
+        happened = course.event_steps, course.shares, course.which, course.applied
+        return AugmentedReturn(course, shadow, (kept, Record(*steps, *happened, _shape_of(course.dense))))
 
     return augmented
 
@@ -57,6 +75,40 @@ def _part_typed(cotangent: Any, like: Any) -> Any:
     return lambda cotangent, like: cotangent
 
 
+def _shape_of(dense: Any) -> Any:
+    """The shape of the pieces of a solution; an empty tuple if none are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_shape_of, strict=False)
+def _shape_typed(dense: Any) -> Any:
+    return (lambda dense: dense[0].shape) if len(dense) > 0 else lambda dense: ()
+
+
+def _pieces_of(cotangent: Any, shape: Any, n: Any) -> Any:
+    """The cotangents of the pieces and of the first slope; an empty tuple if no pieces are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_pieces_of, strict=False)
+def _pieces_typed(cotangent: Any, shape: Any, n: Any) -> Any:
+    if len(shape) == 0:
+        return lambda cotangent, shape, n: ()
+    if cotangent == types.none:
+        return lambda cotangent, shape, n: (np.zeros(shape), np.zeros(n))
+    return lambda cotangent, shape, n: (part(cotangent[0], np.zeros(shape)), part(cotangent[1], np.zeros(n)))
+
+
+def _piece_of(pieces: Any, i: Any) -> Any:
+    """A tuple of the cotangent of a step's piece; an empty one if no pieces are kept."""
+    raise NotImplementedError
+
+
+@inner_overload(_piece_of, strict=False)
+def _piece_typed(pieces: Any, i: Any) -> Any:
+    return (lambda pieces, i: (pieces[0][i],)) if len(pieces) > 0 else lambda pieces, i: ()
+
+
 def beginning(f: Any) -> Any:
     """The slope at the first end: ``(y0, ends, *args)``."""
 
@@ -67,56 +119,120 @@ def beginning(f: Any) -> Any:
     return begin
 
 
-def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int) -> Any:
-    unit, begin, is_fixed = unit_of(f, watch, method), beginning(f), method.order == 0
-    recovered = recovering(snapshots)
+def _around_of(watch: Watch, method: Method) -> Any:
+    """A function that tells how a step was made: ``(i, event, record, most) -> (place, following, event, jumps)``.
+
+    These are the places where it begins and ends, the number of events before its end (given the number of those before
+    its beginning), and 1 if it ends with an effect, or else 0.
+    """
+    has_places, has_effect = keeps_places(watch, method), watch.effect is not None
 
     @inner_jitable
-    def place_of(i, places, most):  # type: ignore[no-untyped-def]
-        return i / most if is_fixed else places[i]
+    def around(i, event, record, most):  # type: ignore[no-untyped-def]
+        if not has_places:
+            return i / most, (i + 1) / most, event, 0
+        place, jumps, steps = record.places[i], 0, record.event_steps
+        if has_effect:
+            if event > 0 and steps[event - 1] == i - 1 and record.applied[event - 1] == 1:
+                place = 0.0
+            while event < steps.size and steps[event] == i:
+                jumps = record.applied[event]
+                event += 1
+        return place, record.places[i + 1], event, jumps
+
+    return around
+
+
+class Repeat(NamedTuple):
+    """Functions that repeat steps; their state is that of the equation, and with effects what these change.
+
+    Attributes:
+        first: ``(z, ends)``: the state before the first step.
+        advance: ``(state, ends, record, most, args)``: that after one more step.
+        parts: ``(state, ends)``: the state and its slope, and the ends of the time from the last effect on.
+    """
+
+    first: Any
+    advance: Any
+    parts: Any
+
+
+def _repeating(unit: Any, around: Any, watch: Watch, reads: Reads) -> Repeat:
+    has_rows, has_event = reads.rows, watch.number > 0
 
     @inner_njit
-    def advance(state, ends, places, most, args):  # type: ignore[no-untyped-def]
+    def advance(state, ends, record, most, args):  # type: ignore[no-untyped-def]
         i, z = state
-        place, following = place_of(i, places, most), place_of(i + 1, places, most)
-        nothing = np.zeros(0)
-        return i + 1, unit(z, ends, place, following, nothing, nothing, np.zeros(0, np.int64), *args)[0]
+        place, following, _, _ = around(i, 0, record, most)
+        wanted = np.zeros(0) if has_rows else ()
+        shares, which = (np.zeros(0), np.zeros(0, np.int64)) if has_event else ((), ())
+        return i + 1, unit(z, ends, place, following, wanted, shares, which, 0, *args)[0]
+
+    @inner_njit
+    def advance_over(state, ends, record, most, args):  # type: ignore[no-untyped-def]
+        i, z, here, event = state
+        place, following, last, jumps = around(i, event, record, most)
+        happened = record.shares[last - jumps : last], record.which[last - jumps : last]
+        wanted = np.zeros(0) if has_rows else ()
+        found = unit(z, here, place, following, wanted, *happened, jumps, *args)
+        return i + 1, found[0], found[-1], last
+
+    if watch.effect is not None:
+        first = inner_jitable(lambda z, ends: (0, z, ends, 0))
+        return Repeat(first, advance_over, inner_jitable(lambda state, ends: (state[1], state[2])))
+    return Repeat(inner_jitable(lambda z, ends: (0, z)), advance, inner_jitable(lambda state, ends: (state[1], ends)))
+
+
+def _reverse_of(f: Any, watch: Watch, method: Method, snapshots: int, reads: Reads) -> Any:
+    unit, begin, around = unit_of(f, watch, method, reads), beginning(f), _around_of(watch, method)
+    recovered, has_effect = recovering(snapshots), watch.effect is not None
+    has_rows, has_event, keeps_pieces = reads.rows, watch.number > 0, reads.pieces
+    first_of, advance, parts_of = _repeating(unit, around, watch, reads)
 
     @inner_jitable
     def back_from(config, cotangent, kept, record, ends, args, sums):  # type: ignore[no-untyped-def]
         values, start, wanted, settings = kept
-        counts, places, row_steps, event_steps, shares, which = record
-        row, event, most = counts[0], counts[1], settings.steps
+        row_steps, event_steps, shares, which = record.row_steps, record.event_steps, record.shares, record.which
+        row, event, most = record.counts[0], record.counts[1], settings.steps
         z, n = np.empty((2, start.size)), start.size
         put(z[0], start)
         put(z[1], begin(start, ends, *values))
         rows_bar = part(cotangent.rows, np.zeros((wanted.size, n)))
         times_bar, states_bar = part(cotangent.times, np.zeros(event)), part(cotangent.states, np.zeros((event, n)))
+        pieces_bar = _pieces_of(cotangent.dense, record.shape, n)
         ends_bar, wanted_bar, z_bar = np.zeros(2), np.zeros(wanted.size), np.zeros((2, n))
         add_to(z_bar[0], part(cotangent.last, np.zeros(n)))
-        arguments = ends, places, most, values
-        held, used, spots, free = begun(snapshot(advance, (0, z), arguments))
-        for i in range(counts[2] - 1, -1, -1):
-            _, z = recovered(advance, i, held, used, spots, free, arguments)
+        arguments = ends, record, most, values
+        held, used, spots, free = begun(snapshot(advance, first_of(z, ends), arguments))
+        for i in range(record.counts[2] - 1, -1, -1):
+            z, here = parts_of(recovered(advance, i, held, used, spots, free, arguments), ends)
             first, earliest = row, event
             while first > 0 and row_steps[first - 1] == i:
                 first -= 1
             while earliest > 0 and event_steps[earliest - 1] == i:
                 earliest -= 1
-            before_bar = np.zeros((2, n))
-            place, following = place_of(i, places, most), place_of(i + 1, places, most)
+            before_bar, here_bar = np.zeros((2, n)), np.zeros(2) if has_effect else ends_bar
+            place, following, _, jumps = around(i, earliest, record, most)
+            of_rows = (rows_bar[first:row],) if has_rows else ()
+            of_events = (times_bar[earliest:event], states_bar[earliest:event]) if has_event else ()
+            there, there_bar = (wanted[first:row], wanted_bar[first:row]) if has_rows else ((), None)
+            happened = (shares[earliest:event], which[earliest:event]) if has_event else ((), ())
+            of_ends = (ends_bar,) if has_effect else ()
+            found_bar = (z_bar, *of_rows, *of_events, *_piece_of(pieces_bar, i), *of_ends)
             sums = pull(
                 config,
                 unit,
-                (z, ends, place, following, wanted[first:row], shares[earliest:event], which[earliest:event]),
-                (before_bar, ends_bar, None, None, wanted_bar[first:row], None, None),
+                (z, here, place, following, there, *happened, jumps),
+                (before_bar, here_bar, None, None, there_bar, None, None, None),
                 args,
                 values,
-                (z_bar, rows_bar[first:row], times_bar[earliest:event], states_bar[earliest:event]),
+                found_bar,
                 sums,
             )
-            z_bar, row, event = before_bar, first, earliest
+            z_bar, ends_bar, row, event = before_bar, here_bar, first, earliest
         y_bar = z_bar[0].copy()
+        if keeps_pieces:
+            add_to(z_bar[1], pieces_bar[1])
         sums = pull(config, begin, (start, ends), (y_bar, ends_bar), args, values, z_bar[1].copy(), sums)
         return sums, y_bar, ends_bar, wanted_bar
 
@@ -156,7 +272,9 @@ def continuous(f: Any, method: Method) -> Any:
         course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
         shadow = zero_shadow(course) if config.needs_shadow else None
         states = y0.value.copy(), course.rows.copy(), course.last.copy()
-        kept = kept_arguments(config, 3, args), states, wanted.value.copy(), settings.value
+        given = settings.value
+        tolerances = given.rtol.copy(), given.atol.copy(), given.longest
+        kept = kept_arguments(config, 3, args), states, wanted.value.copy(), tolerances
         return AugmentedReturn(course, shadow, kept)
 
     return attach(march, augmented_primal=augmented, reverse=_continuous_reverse_of(f), body_otherwise=True)
@@ -213,15 +331,15 @@ def _continuous_reverse_of(f: Any) -> Any:
 
     @inner_jitable
     def back_from(config, cotangent, kept, t0, t1, args):  # type: ignore[no-untyped-def]
-        values, (start, rows, last), wanted, settings = kept
+        values, (start, rows, last), wanted, (given_rtol, given_atol, longest) = kept
         n, like = start.size, zero_cotangents(args)
         rows_bar, last_bar = part(cotangent.rows, rows), part(cotangent.last, last)
         wanted_bar, z = np.zeros(wanted.size), np.zeros(2 * n + room(like, 1).size)
         # tolerances are for cotangents of size 1
         size = max(_largest(rows_bar), _largest(last_bar))
         scale = 1.0 / size if size > 0.0 else 0.0
-        rtol, atol = _extended(settings.rtol, z.size), _extended(settings.atol, z.size)
-        tolerances = Settings(rtol, atol, 0.0, settings.longest, _MOST_STEPS, (), ())
+        rtol, atol = _extended(given_rtol, z.size), _extended(given_atol, z.size)
+        tolerances = Settings(rtol, atol, 0.0, longest, _MOST_STEPS, _MOST_STEPS, (), ())
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]

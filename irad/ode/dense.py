@@ -11,8 +11,11 @@ import numpy as np
 from numba.core import types
 
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.inner import inner_jitable, inner_overload
+from irad.frontend.custom.targets import inactive_in_irad
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
+
+_ROUNDING = 8.0 * np.finfo(np.float64).eps
 
 
 class Steps(NamedTuple):
@@ -31,14 +34,38 @@ class Steps(NamedTuple):
     dense: Any
 
 
+class Dense(NamedTuple):
+    """A solution within all of its steps.
+
+    Attributes:
+        times: where steps begin, and where the last one ends.
+        lengths: of the steps; one that an effect ends is cut off before.
+        pieces: the solution within each step; see `irad.ode.dense.piece_of`.
+        slope: the derivative of the state at the beginning.
+        end: the last time of the solution, which a terminal event may put within the last step.
+        like: a state whose structure the solution has; an empty tuple for vectors.
+    """
+
+    times: Any
+    lengths: Any
+    pieces: Any
+    slope: Any
+    end: Any
+    like: Any
+
+
+def _is_vector_of_reals(values: Any) -> bool:
+    is_array = isinstance(values, types.Array) and values.ndim == 1
+    return is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)
+
+
 def check_values(values: Any) -> None:
     """Refuses what is not a state's derivative when it is typed; nothing in plain Python."""
 
 
 @inner_overload(check_values, strict=False)
 def _check_values_typed(values: Any) -> Any:
-    is_array = isinstance(values, types.Array) and values.ndim == 1
-    if not (is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)):
+    if not _is_vector_of_reals(values):
         raise SignatureError(
             f"the right-hand side of a differential equation returns {described(values)}",
             "return an array of real numbers with one axis, as long as the state",
@@ -54,6 +81,32 @@ def put(out, values):  # type: ignore[no-untyped-def]
     check_values(values)
     if values.size != out.size:
         raise ValueError("the right-hand side of a differential equation and its state differ in length")
+    for j in range(out.size):
+        out[j] = values[j]
+
+
+def check_effect(values: Any) -> None:
+    """Refuses what is not a state after an event when it is typed; nothing in plain Python."""
+
+
+@inner_overload(check_effect, strict=False)
+def _check_effect_typed(values: Any) -> Any:
+    if not _is_vector_of_reals(values):
+        raise SignatureError(
+            f"the effect of an event of a differential equation returns {described(values)}",
+            "return an array of real numbers with one axis, as long as the state",
+            "it is the state after the event",
+            SourceLocation.here(),
+        )
+    return lambda values: None
+
+
+@inner_jitable
+def put_effect(out, values):  # type: ignore[no-untyped-def]
+    """Copies the state that an effect gives."""
+    check_effect(values)
+    if values.size != out.size:
+        raise ValueError("the effect of an event of a differential equation changes the length of the state")
     for j in range(out.size):
         out[j] = values[j]
 
@@ -85,6 +138,24 @@ def put_between(out, y, y1, dense, share):  # type: ignore[no-untyped-def]
         for k in range(count - 2, -1, -1):
             inner = dense[k, j] + (share if k % 2 == 0 else rest) * inner
         out[j] = y[j] + share * (y1[j] - y[j] + rest * inner)
+
+
+@inner_jitable
+def piece_of(y, y1, dense):  # type: ignore[no-untyped-def]
+    """All that gives the solution within a step as rows: the states at its ends, then the polynomial's."""
+    piece = np.empty((2 + dense.shape[0], y.size))
+    put(piece[0], y)
+    put(piece[1], y1)
+    for k in range(dense.shape[0]):
+        put(piece[2 + k], dense[k])
+    return piece
+
+
+@inactive_in_irad
+@inner_njit
+def just_after(t, t0, t1):  # type: ignore[no-untyped-def]
+    """A time after another one by no more than rounding: what is before it counts as not after the other."""
+    return t + np.copysign(_ROUNDING * max(abs(t0), abs(t1)), t1 - t0)
 
 
 @inner_jitable

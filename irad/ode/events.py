@@ -1,6 +1,7 @@
-"""Events: functions of the time and the state, whose changes of sign within a step are found.
+"""Events: functions of the time and the state, whose changes of sign within a step are found, and their effects.
 
-The functions of a problem become one, which also takes the number of the event: ``(t, y, which, *args) -> value``.
+The functions of a problem become one, which also takes the number of the event: ``(t, y, which, *args) -> value``. So
+do the effects: ``(out, t, y, which, *args)`` writes the state after an event.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
-from irad.ode.dense import put_between, slope_between
+from irad.ode.dense import put_between, put_effect, slope_between
 
 # of [0, 1], which leave less than the distance between two floats
 _HALVINGS = 60
 NEVER = 2.0
 """The share of an event that does not happen within a step."""
 _ABSENT = types.none, types.Omitted(None), None
+_NEARLY = 1e-8
+"""Share of the range of an event within a step that counts as zero where the event has happened."""
+_SIGN = np.finfo(np.float64).tiny
 
 
 def events_of(events: Any, compiled: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -41,6 +45,28 @@ def _listed(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, tuple | list | types.BaseTuple) else (given,)
 
 
+def effects_of(effects: Any, count: int, compiled: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The functions of the effects that a call describes, None where an event has no effect; empty if none has one.
+
+    Args:
+        effects: a function, a tuple of functions and None, or None.
+        count: number of events.
+        compiled: gives the compiled function of one of them.
+    """
+    if effects in _ABSENT:
+        return ()
+    listed = _listed(effects)
+    if len(listed) != count:
+        raise SignatureError(
+            f"effect of a differential equation has {len(listed)} entries for {count} events",
+            "pass a function for one event, or a tuple with a function or None for each event",
+            "each entry is that of one event",
+            SourceLocation.here(),
+        )
+    found = tuple(None if effect in _ABSENT else compiled(effect) for effect in listed)
+    return found if any(effect is not None for effect in found) else ()
+
+
 def _not_for_each(given: int, events: int) -> SignatureError:
     return SignatureError(
         f"direction or terminal of a differential equation has {given} entries for {events} events",
@@ -55,6 +81,21 @@ def for_each(given: Any, count: int) -> Any:
     if isinstance(given, tuple | list) and len(given) != count:
         raise _not_for_each(len(given), count)
     return np.full(count, given, np.int64) if count > 0 else ()
+
+
+def terminal_of(given: Any, effects: tuple[Any, ...]) -> Any:
+    """The occurrences that end the integration: as given, or by default the first of events without an effect."""
+    if given not in _ABSENT:
+        return given
+    return tuple(0 if effect is not None else 1 for effect in effects) or 1
+
+
+def terminal_in_code(given: Any, effects: tuple[Any, ...]) -> Any:
+    """A function that gives the occurrences that end the integration, in compiled code."""
+    if given not in _ABSENT:
+        return inner_jitable(lambda given: given)
+    default = terminal_of(None, effects)
+    return inner_jitable(lambda given: default)
 
 
 def for_each_of(count: int) -> Any:
@@ -87,6 +128,9 @@ class Watch(NamedTuple):
         seek: ``(t, h, y, y1, dense, before, after, direction, args)``: their shares of a step, above 1 where there is
             none.
         refine: see `_refining`.
+        effective: for each event, whether it has an effect; None if none has one.
+        effect: one function for all effects.
+        resume: see `_resuming`.
     """
 
     event: Any
@@ -94,10 +138,13 @@ class Watch(NamedTuple):
     values: Any
     seek: Any
     refine: Any
+    effective: Any = None
+    effect: Any = None
+    resume: Any = None
 
 
-def watching(functions: Sequence[Any]) -> Watch:
-    """The events that functions of time, state and arguments describe."""
+def watching(functions: Sequence[Any], effects: Sequence[Any] = ()) -> Watch:
+    """The events that functions of time, state and arguments describe, and their effects, if any."""
     if not functions:
         return Watch(None, 0, inner_jitable(lambda t, y, args: ()), None, None)
     event, count = _numbered(functions), len(functions)
@@ -109,7 +156,11 @@ def watching(functions: Sequence[Any]) -> Watch:
             found[which] = event(t, y, which, *args)
         return found
 
-    return Watch(event, count, values, _seeking(event, count), _refining(event))
+    watch = Watch(event, count, values, _seeking(event, count), _refining(event))
+    if not effects:
+        return watch
+    effective = np.array([effect is not None for effect in effects])
+    return watch._replace(effective=effective, effect=_numbered_effects(effects), resume=_resuming(event, count))
 
 
 def _numbered(functions: Sequence[Any]) -> Any:
@@ -118,6 +169,14 @@ def _numbered(functions: Sequence[Any]) -> Any:
     lines = [f"    if which == {i}:\n        return as_value(f{i}(t, y, *args))\n" for i in range(len(functions) - 1)]
     lines.append(f"    return as_value(f{len(functions) - 1}(t, y, *args))\n")
     return inner_njit(function_from("chosen", f"def chosen(t, y, which, *args):\n{''.join(lines)}", "irad.ode", scope))
+
+
+def _numbered_effects(effects: Sequence[Any]) -> Any:
+    """One function for several effects, which writes the state after an event."""
+    given = {f"f{which}": effect for which, effect in enumerate(effects) if effect is not None}
+    lines = "".join(f"    if which == {name[1:]}:\n        put(out, {name}(t, y, *args))\n" for name in given)
+    source = f"def affect(out, t, y, which, *args):\n{lines}"
+    return inner_njit(function_from("affect", source, "irad.ode", {"put": put_effect, **given}))
 
 
 def as_value(value: Any) -> Any:
@@ -212,3 +271,34 @@ def _refining(event: Any) -> Any:
         return t + share * h, state
 
     return refined
+
+
+# What follows an event with an effect.
+
+
+def _resuming(event: Any, count: int) -> Any:
+    """A function that gives the values of events where an integration goes on after an effect.
+
+    Where the event was found its value is zero but for rounding, and so is that of another one at the same time. Such
+    a value gets the sign that it has next: of the event, that of its slope; of another one, that from before. So an
+    event does not happen a second time at once, and none at the same time is missed.
+
+    Returns:
+        ``(t, y, slope, length, which, before, after, args) -> values``, with the values at both ends of the step and
+        the length of the integration, which may run backwards.
+    """
+    derivative = pushforward(event, (0, 1))
+
+    @inner_jitable
+    def resumed(t, y, slope, length, which, before, after, args):  # type: ignore[no-untyped-def]
+        found = np.empty(count)
+        for i in range(count):
+            found[i] = event(t, y, i, *args)
+            if abs(found[i]) <= _NEARLY * max(abs(before[i]), abs(after[i])):
+                next_sign = before[i]
+                if i == which:
+                    next_sign = derivative(t, y, (1.0, slope), i, *args)[1] * length
+                found[i] = _SIGN * np.sign(next_sign)
+        return found
+
+    return resumed

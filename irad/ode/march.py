@@ -12,7 +12,7 @@ import numpy as np
 
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit
-from irad.ode.dense import put, put_between
+from irad.ode.dense import just_after, piece_of, put, put_between
 from irad.ode.events import NEVER, Watch, any_changes, earliest
 from irad.ode.explicit import TABLEAUX, runge_kutta
 from irad.ode.radau import radau
@@ -102,6 +102,14 @@ def shrinking(size, order):  # type: ignore[no-untyped-def]
     return min(max(_SAFETY * size ** (-1.0 / order), _SMALLEST), 0.9)
 
 
+@inactive_in_irad
+@inner_njit
+def rest_of_steps(size, length, rest, whole, settings):  # type: ignore[no-untyped-def]
+    """The next step and the longest one as shares of what is left of the time, and the number of equal steps in it."""
+    count = np.ceil(settings.steps * rest / whole - 1e-9)
+    return size * length / rest, longest_share(rest, settings), max(int(count), 1)
+
+
 class Method(NamedTuple):
     """A way to make steps.
 
@@ -144,6 +152,9 @@ class Course(NamedTuple):
         event_steps: the step of each event.
         shares: where in its step an event is.
         which: the number of the function of each event.
+        applied: for each event, 1 if it had an effect, which ends its step; empty if no event has one.
+        dense: if all steps are kept, the solution within each of them, see `irad.ode.dense.piece_of`, and the slope at
+            the beginning; an empty tuple if not.
     """
 
     rows: Any
@@ -156,6 +167,8 @@ class Course(NamedTuple):
     event_steps: Any
     shares: Any
     which: Any
+    applied: Any
+    dense: Any
 
 
 class Settings(NamedTuple):
@@ -167,6 +180,7 @@ class Settings(NamedTuple):
         first: the first step; 0 to choose it.
         longest: the longest step.
         steps: the most steps, or their number if they are of one size.
+        limit: the most steps with what effects of events add to their number.
         directions: of each event: rising, falling (-1), both (0). An empty tuple if there are no events.
         terminal: for each event, which occurrence ends the integration; 0 if none does.
     """
@@ -176,6 +190,7 @@ class Settings(NamedTuple):
     first: float
     longest: float
     steps: int
+    limit: int
     directions: Any
     terminal: Any
 
@@ -203,10 +218,37 @@ def _with_row(rows, count):  # type: ignore[no-untyped-def]
 
 
 @inner_jitable
-def _following(place, size, longest, steps, most):  # type: ignore[no-untyped-def]
-    """The point at which a step is to end; a short rest is not left over."""
+def _with_piece(pieces, count, piece):  # type: ignore[no-untyped-def]
+    """Pieces with one more."""
+    if count == pieces.shape[0]:
+        more = np.zeros((2 * count + 8, piece.shape[0], piece.shape[1]))
+        for i in range(count):
+            more[i] = pieces[i]
+        pieces = more
+    pieces[count] = piece
+    return pieces
+
+
+@inner_jitable
+def _check_steps(steps, most):  # type: ignore[no-untyped-def]
     if steps >= most:
         raise RuntimeError("a differential equation takes more steps than max_steps")
+
+
+@inactive_in_irad
+@inner_njit
+def _check_progress(t, start, t0, t1, is_same):  # type: ignore[no-untyped-def]
+    """Refuses an event that follows itself so closely that rounding decides in which order the two happen."""
+    if is_same and (t - just_after(start, t0, t1)) * (t1 - t0) <= 0.0:
+        raise RuntimeError(
+            "an effect makes the same event happen again in no time: end the integration before, with terminal"
+        )
+
+
+@inner_jitable
+def _following(place, size, longest, steps, most):  # type: ignore[no-untyped-def]
+    """The point at which a step is to end; a short rest is not left over."""
+    _check_steps(steps, most)
     size = min(size, longest)
     following = 1.0 if place + min(1.01 * size, longest) >= 1.0 else place + size
     if following <= place:
@@ -247,36 +289,81 @@ def noting(watch: Watch) -> Any:
     """A function that appends those events of a step that come before its end, or before the integration ends.
 
     Returns:
-        ``(events, occurred, shares, terminal, step, args) -> (events, ended)``; the numbers of occurrences are updated.
+        ``(events, occurred, shares, terminal, ends, step, args) -> (events, ended, jumps)``; the last is 1 if the step
+        ends with an effect. The numbers of occurrences are updated.
     """
-    refine = watch.refine
+    refine, effective, has_effect = watch.refine, watch.effective, watch.effect is not None
 
     @inner_jitable
-    def noted(events, occurred, found, terminal, step, args):  # type: ignore[no-untyped-def]
-        times, states, event_steps, shares, whiches, count = events
+    def noted(events, occurred, found, terminal, ends, step, args):  # type: ignore[no-untyped-def]
+        times, states, event_steps, shares, whiches, applied, count = events
         steps, t, h, y, y1, dense = step
-        which, ended = earliest(found), 0
-        while which >= 0 and ended == 0:
+        which, ended, jumps = earliest(found), 0, 0
+        while which >= 0 and ended == 0 and jumps == 0:
             times, states = _grown(times, count), _with_row(states, count)
             event_steps, shares, whiches = _grown(event_steps, count), _grown(shares, count), _grown(whiches, count)
             times[count], state = refine(found[which], which, t, h, y, y1, dense, args)
             put(states[count], state)
             event_steps[count], shares[count], whiches[count] = steps, found[which], which
-            count += 1
             found[which] = NEVER
             occurred[which] += 1
             ended = 1 if occurred[which] == terminal[which] else 0
+            if has_effect:
+                # at the end there is no time left for an effect
+                is_inside = (just_after(times[count], *ends) - ends[1]) * (ends[1] - ends[0]) < 0.0
+                jumps = 1 if effective[which] and ended == 0 and is_inside else 0
+                applied = _grown(applied, count)
+                applied[count] = jumps
+            count += 1
             which = earliest(found)
-        return (times, states, event_steps, shares, whiches, count), ended
+        return (times, states, event_steps, shares, whiches, applied, count), ended, jumps
 
     return noted
 
 
-def marching(f: Any, watch: Watch, method: Method) -> Any:
+def jumping(f: Any, watch: Watch) -> Any:
+    """A function that gives the state and its slope after an effect: ``(t, y, which, args)``; None if there is none."""
+    affect = watch.effect
+    if affect is None:
+        return None
+
+    @inner_jitable
+    def jump(t, y, which, args):  # type: ignore[no-untyped-def]
+        y1, slope1 = np.empty(y.size), np.empty(y.size)
+        affect(y1, t, y.copy(), which, *args)
+        put(slope1, f(t, y1, *args))
+        return y1, slope1
+
+    return jump
+
+
+def keeps_places(watch: Watch, method: Method) -> bool:
+    """True if where steps end is not known from their number."""
+    return method.order > 0 or watch.effect is not None
+
+
+class Reads(NamedTuple):
+    """Outputs of steps besides events.
+
+    Attributes:
+        rows: whether there may be times that are asked for.
+        pieces: whether all pieces are kept.
+    """
+
+    rows: bool = True
+    pieces: bool = False
+
+
+ROWS = Reads()
+"""Rows only."""
+
+
+def marching(f: Any, watch: Watch, method: Method, reads: Reads = ROWS) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
     step, weights, is_scaled, dense = method.steps_of(f)
-    values, seek, note = watch.values, watch.seek, noting(watch)
-    has_event, order, read = watch.number > 0, method.order, reading(step)
+    values, seek, note, jump, resume = watch.values, watch.seek, noting(watch), jumping(f, watch), watch.resume
+    has_event, has_effect, has_places = watch.number > 0, watch.effect is not None, keeps_places(watch, method)
+    order, read, keeps_pieces = method.order, reading(step), reads.pieces
 
     @inner_jitable
     def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
@@ -291,21 +378,25 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
     @inner_njit
     def march(y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
         rtol, atol, most, directions = settings.rtol, settings.atol, settings.steps, settings.directions
-        length, n, y = t1 - t0, y0.size, y0
+        # what follows an effect is an integration from there: its places are shares of the time that is left
+        start, length, n, y = t0, t1 - t0, y0.size, y0
         slope, size, before = begin(y0, t0, length, args, settings)
-        longest = longest_share(length, settings)
+        longest, first, number, latest = longest_share(length, settings), 0, most, -1
         rows, row_steps = np.zeros((wanted.size, n)), np.zeros(wanted.size, np.int64)
         nothing, none = np.zeros(0), np.zeros(0, np.int64)
-        events = nothing, np.zeros((0, n)), none, nothing, none, 0
+        events = nothing, np.zeros((0, n)), none, nothing, none, none, 0
         occurred, after = (np.zeros(len(before), np.int64) if has_event else none), before
-        places = np.zeros(0 if order == 0 else 16)
-        row = steps = rejected = looked = ended = 0
+        places = np.zeros(16 if has_places else 0)
+        pieces, first_slope = np.zeros((0, 0, n)), slope
+        row = steps = rejected = looked = ended = jumps = 0
         place, error_before, was_rejected = 0.0, 1e-4, False
         while place < 1.0 and ended == 0:
-            following = (steps + 1) / most
+            following = (steps - first + 1) / number
             if order > 0:
                 following = _following(place, size, longest, steps + rejected, most)
-            t, h = t0 + place * length, (following - place) * length
+            elif has_effect:
+                _check_steps(steps, settings.limit)
+            t, h = start + place * length, (following - place) * length
             y1, slope1, kept = step(t, h, y, slope, args)
             if order > 0:
                 wrong = error_size(h if is_scaled else 1.0, kept, weights, y, y1, rtol, atol)
@@ -317,57 +408,94 @@ def marching(f: Any, watch: Watch, method: Method) -> Any:
                 longer = factor(wrong, error_before, order)
                 size = (following - place) * (min(longer, 1.0) if was_rejected else longer)
                 error_before, was_rejected = max(wrong, 1e-4), False
+            if has_places:
                 places = _grown(places, steps + 1)
                 places[steps + 1] = following
-            reached, is_last, crosses = t0 + following * length, following == 1.0, False
+            reached, is_last, crosses = start + following * length, following == 1.0, False
             if has_event:
                 after = values(reached, y1, args)
                 crosses = any_changes(before, after, directions)
-            if crosses or (row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0)):
+            is_read = row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0)
+            if keeps_pieces or crosses or is_read:
                 made = steps, t, h, y, y1, dense(t, h, y, y1, kept, args)
                 looked += 1
+                if keeps_pieces:
+                    pieces = _with_piece(pieces, steps, piece_of(y, y1, made[5]))
                 if has_event:
                     found = seek(t, h, y, y1, made[5], before, after, directions, args)
-                    events, ended = note(events, occurred, found, settings.terminal, made, args)
+                    events, ended, jumps = note(events, occurred, found, settings.terminal, (t0, t1), made, args)
                     if ended == 1:
-                        reached, is_last = events[0][events[5] - 1], False
+                        reached, is_last = events[0][events[6] - 1], False
+                    if jumps == 1:
+                        reached, is_last = just_after(events[0][events[6] - 1], t0, t1), False
                 row = read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args)
-            y, slope, place, before = y1, slope1, following, after
+            y, slope, place = y1, slope1, following
             steps += 1
-        times, states, event_steps, shares, whiches, count = events
+            if has_effect:  # noqa: SIM102 - a condition of its own, known when this is compiled
+                if jumps == 1:
+                    t, which = events[0][events[6] - 1], events[4][events[6] - 1]
+                    _check_progress(t, start, t0, t1, which == latest)
+                    y, slope = jump(t, events[1][events[6] - 1], which, args)
+                    after = resume(t, y, slope, length, which, before, after, args)
+                    size, longest, number = rest_of_steps(size, length, t1 - t, t1 - t0, settings)
+                    start, length, place, first, latest, jumps = t, t1 - t, 0.0, steps, which, 0
+            before = after
+        times, states, event_steps, shares, whiches, applied, count = events
         counts = np.array([row, count, steps, rejected, looked, ended])
-        happened = event_steps[:count], shares[:count], whiches[:count]
-        return Course(rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps, *happened)
+        found = rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps
+        happened = event_steps[:count], shares[:count], whiches[:count], applied[:count]
+        dense_steps = (pieces[:steps], first_slope) if keeps_pieces else ()
+        return Course(*found, *happened, dense_steps)
 
     return march
 
 
-def unit_of(f: Any, watch: Watch, method: Method) -> Any:
-    """One accepted step and what is read from it: ``(z, ends, place, following, wanted, shares, which, *args)``.
+def unit_of(f: Any, watch: Watch, method: Method, reads: Reads = ROWS) -> Any:
+    """One accepted step and what is read from it: ``(z, ends, place, following, wanted, shares, which, jumps, *args)``.
 
-    ``z`` has the state and its slope as rows. What is given are the same at the end of the step, the state at each time
-    that is wanted, and the times and states of events, whose shares of the step and numbers are known.
+    ``z`` has the state and its slope as rows; ``ends`` are those of the time from the last effect on. What is given is
+    the same ``z`` at the end of the step; the state at each time that is wanted, if there are rows; the times and
+    states of events, whose shares of the step and numbers are known, if there are any; the piece, if pieces are kept;
+    and the ends for the next step, if events have effects. The last event has its effect if ``jumps`` is 1. ``wanted``
+    is an empty tuple if there are no rows, and so are ``shares`` and ``which`` if there are no events.
     """
     step, _, _, dense = method.steps_of(f)
-    refine, has_event, put_row = watch.refine, watch.number > 0, rows_of(step)
+    refine, has_event, put_row, jump = watch.refine, watch.number > 0, rows_of(step), jumping(f, watch)
+    has_rows, keeps_pieces, has_effect = reads.rows, reads.pieces, jump is not None
 
     @inner_njit
-    def unit(z, ends, place, following, wanted, shares, which, *args):  # type: ignore[no-untyped-def]
+    def unit(z, ends, place, following, wanted, shares, which, jumps, *args):  # type: ignore[no-untyped-def]
         length = ends[1] - ends[0]
         t, h = ends[0] + place * length, (following - place) * length
         y1, slope1, kept = step(t, h, z[0], z[1], args)
-        z1, rows = np.empty(z.shape), np.empty((wanted.size, y1.size))
-        times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
+        z1, is_read = np.empty(z.shape), keeps_pieces
         put(z1[0], y1)
         put(z1[1], slope1)
-        if wanted.size > 0 or shares.size > 0:
+        if has_rows:
+            rows, is_read = np.empty((wanted.size, y1.size)), is_read or wanted.size > 0
+        if has_event:
+            times, states = np.zeros(shares.size), np.zeros((shares.size, y1.size))
+            is_read = is_read or shares.size > 0
+        if is_read:
             polynomial = dense(t, h, z[0], y1, kept, args)
-            for i in range(wanted.size):
-                put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
+            if has_rows:
+                for i in range(wanted.size):
+                    put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], polynomial, args)
             if has_event:
                 for i in range(shares.size):
                     times[i], state = refine(shares[i], which[i], t, h, z[0], y1, polynomial, args)
                     put(states[i], state)
-        return z1, rows, times, states
+        piece, ends1 = (piece_of(z[0], y1, polynomial),) if keeps_pieces else (), ends
+        if has_effect:
+            ends1 = ends.copy()
+            if jumps == 1:
+                last = shares.size - 1
+                ends1[0] = times[last]
+                y1, slope1 = jump(times[last], states[last], which[last], args)
+                put(z1[0], y1)
+                put(z1[1], slope1)
+        of_rows, of_events = (rows,) if has_rows else (), (times, states) if has_event else ()
+        of_ends = (ends1,) if has_effect else ()
+        return (z1, *of_rows, *of_events, *piece, *of_ends)
 
     return unit

@@ -23,8 +23,9 @@ from irad.frontend.packing.packed import packed
 from irad.integrate.quad import as_points
 from irad.ode.adjoints import continuous, discrete
 from irad.ode.algebra import Needs, checked_mass, coloured, is_csr, is_pattern, with_needs
-from irad.ode.events import events_of, for_each, for_each_of, watching
-from irad.ode.march import METHODS, Settings, has_equal_steps
+from irad.ode.events import effects_of, events_of, for_each, for_each_of, terminal_in_code, terminal_of, watching
+from irad.ode.interpolant import kept_steps
+from irad.ode.march import METHODS, Reads, Settings, has_equal_steps
 from irad.ode.radau import radau
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
@@ -47,6 +48,7 @@ class Solution(NamedTuple):
         calls: number of calls of the right-hand side, without those for its derivative; of "radau" the least number
             that its steps take.
         which: the number of the function of each event, from 0.
+        dense: with ``dense_output=True`` the steps, for `irad.ode.evaluate`; otherwise an empty tuple.
 
     Examples:
         >>> import numpy as np
@@ -69,6 +71,7 @@ class Solution(NamedTuple):
     rejected: Any
     calls: Any
     which: Any
+    dense: Any
 
 
 @public
@@ -86,13 +89,15 @@ def solve(
     first_step: float = 0.0,
     event: Any = None,
     direction: Any = 0,
-    terminal: Any = 1,
+    terminal: Any = None,
     adjoint: str = "discrete",
     snapshots: int = _SNAPSHOTS,
     max_step: float = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
     jac_sparsity: Any = None,
+    dense_output: bool = False,
+    effect: Any = None,
 ) -> Solution:
     """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
@@ -117,13 +122,13 @@ def solve(
             of the state; 1e-6 by default.
         atol: absolute tolerance, added to the relative one, in the same form; 1e-9 by default.
         steps: number of steps of methods with equal steps, 100 by default.
-        max_steps: the largest number of steps that other methods try, 100000 by default.
+        max_steps: the largest number of steps that other methods try, and any method with effects; 100000 by default.
         first_step: size of the first step that is tried; 0 for an automatic choice.
         event: takes the arguments of ``f`` and returns a float; each change of its sign is an event. A tuple of such
             functions watches several.
         direction: 1 for events where it rises, -1 where it falls, 0 for both; a tuple for several functions.
         terminal: number of the event that ends the integration, from 1; 0 for none; a tuple for
-            several functions.
+            several functions. By default 1, but 0 for events with an effect.
         adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
             does not grow with the steps, and precise to the tolerances only. Not with events, "rodas" and "radau". A
             literal.
@@ -141,6 +146,10 @@ def solve(
             "radau" without ``jac``: ``(indices, indptr)`` in CSR. Columns with no row in common are then derived
             together. A pattern that lacks entries makes an approximation. Called from Python, this and ``mass`` may be
             matrices of SciPy's.
+        dense_output: True to keep all steps, so that `irad.ode.evaluate` gives the state at any time. Not with the
+            continuous adjoint. A literal.
+        effect: takes the arguments of ``event`` and returns the state with which the integration goes on from there.
+            For several events a tuple of functions, or None for those that change nothing. Not with ``mass``.
 
     Returns:
         The solution; see `Solution`.
@@ -151,8 +160,8 @@ def solve(
         ValueError: a tolerance, max_step or a number of steps is not positive, or there are not as many tolerances as
             parts of the state; times are out of order; jac, mass or jac_sparsity do not have the size of the state, or
             the matrix of a step is singular.
-        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, or jac or
-            jac_sparsity is too far from the derivative.
+        RuntimeError: it takes more than ``max_steps``, steps become too small for the time to change, an effect makes
+            the same event happen again in no time, or jac or jac_sparsity is too far from the derivative.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -177,14 +186,29 @@ def solve(
     state = _state_of(y0)
     solver_of, tolerance_of = (_solver, _tolerance_of) if _is_vector(typeof(state)) else (_solver_of_states, _packed)
     matrix, pattern = _passed_mass(mass), _passed_pattern(jac_sparsity)
-    found = _has_mass(typeof(matrix)), _has_pattern(typeof(pattern))
-    given: Any = (None if jac is None else primal_of(jac), *found)
-    solver = solver_of(primal_of(f), events, _Choice(method, adjoint, t_eval is not None, snapshots, *given))
+    effects = effects_of(effect, len(events), primal_of)
+    choice = _Choice(
+        method,
+        adjoint,
+        t_eval is not None,
+        snapshots,
+        None if jac is None else primal_of(jac),
+        _has_mass(typeof(matrix)),
+        _has_pattern(typeof(pattern)),
+        dense_output,
+        effects,
+    )
+    solver = solver_of(primal_of(f), events, choice)
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if has_equal_steps(method) else max_steps
     tolerances = tolerance_of(rtol, state), tolerance_of(atol, state)
-    numbers = float(first_step), float(max_step), int(most)
-    each = for_each(direction, len(events)), for_each(terminal, len(events)), matrix, pattern
+    numbers = float(first_step), float(max_step), int(most), int(max_steps)
+    each = (
+        for_each(direction, len(events)),
+        for_each(terminal_of(terminal, effects), len(events)),
+        matrix,
+        pattern,
+    )
     if np.shape(t_span) != (2,):
         raise _not_a_span(repr(t_span))
     return Solution(
@@ -273,6 +297,8 @@ class _Choice(NamedTuple):
     jac: Any = None
     has_mass: bool = False
     has_pattern: bool = False
+    has_dense: Any = False  # not checked yet
+    effects: tuple[Any, ...] = ()
 
 
 def _not_a_span(found: str) -> SignatureError:
@@ -305,6 +331,7 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
             "the adjoint equation is integrated by an explicit method, between times that are known",
         )
     _check_matrices(choice)
+    _check_dense(choice)
     if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
         raise _refused(
             f"snapshots={choice.snapshots!r} is not a positive int",
@@ -314,6 +341,12 @@ def _check(choice: _Choice, events: tuple[Any, ...]) -> None:
 
 
 def _check_matrices(choice: _Choice) -> None:
+    if choice.has_mass and choice.effects:
+        raise _refused(
+            "mass of a differential equation is passed with an effect of an event",
+            "(a) leave out mass or (b) end at the event with terminal, and solve again from there",
+            "what the algebraic equations say of the state after the effect is not known",
+        )
     given = [("jac", choice.jac is not None), ("mass", choice.has_mass), ("jac_sparsity", choice.has_pattern)]
     for name, is_given in given:
         if is_given and choice.method != "radau":
@@ -327,6 +360,19 @@ def _check_matrices(choice: _Choice) -> None:
             "both jac and jac_sparsity are passed to irad.ode.solve",
             "(a) leave out jac_sparsity or (b) leave out jac",
             "a sparse matrix that jac returns has its own pattern",
+        )
+
+
+def _check_dense(choice: _Choice) -> None:
+    if not isinstance(choice.has_dense, bool):
+        raise _refused(
+            f"dense_output={choice.has_dense!r} is not a bool", "pass True or False", "it says whether steps are kept"
+        )
+    if choice.adjoint == "continuous" and choice.has_dense:
+        raise _refused(
+            "the continuous adjoint is asked for with dense_output=True",
+            "(a) leave out adjoint='continuous' or (b) name times with t_eval",
+            "the adjoint equation is integrated between times that are known",
         )
 
 
@@ -354,10 +400,12 @@ def _solver_of_states(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
             "(a) make the state one or (b) leave them out",
             "they are about the entries of a vector",
         )
+
+    def solver_of(f: Any, events: tuple[Any, ...], effects: tuple[Any, ...]) -> Any:
+        return _solver(f, events, choice._replace(effects=effects))
+
     key = _solver_of_states, events, choice
-    return remembered(
-        f, key, lambda: solver_of_states(f, events, lambda f, events: _solver(f, events, choice), Solution)
-    )
+    return remembered(f, key, lambda: solver_of_states(f, events, choice.effects, solver_of, Solution))
 
 
 def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
@@ -365,12 +413,14 @@ def _integration(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     if choice.adjoint == "continuous":
         key: Any = (continuous, choice.method)
         return remembered(f, key, lambda: continuous(f, method))
-    key = (discrete, events, choice._replace(has_times=False))
+    key, effects = (discrete, events, choice), choice.effects
     if choice.method == "radau":
         jac = None if choice.jac is None else with_needs(choice.jac)
         method = method._replace(steps_of=partial(radau, jac=jac, has_pattern=choice.has_pattern))
         f, events = with_needs(f), tuple(map(with_needs, events))
-    return remembered(f, key, lambda: discrete(f, watching(events), method, choice.snapshots))
+        effects = tuple(None if effect is None else with_needs(effect) for effect in effects)
+    reads = Reads(choice.has_times, choice.has_dense)
+    return remembered(f, key, lambda: discrete(f, watching(events, effects), method, choice.snapshots, reads))
 
 
 def _spread(tolerance: Any, y0: Any) -> Any:
@@ -440,22 +490,25 @@ def _compiled(f: Any, events: tuple[Any, ...], choice: _Choice) -> Any:
     march, has_times = _integration(f, events, choice), choice.has_times
     calls, further = METHODS[choice.method].calls, METHODS[choice.method].further
     passed = _with_needs if choice.method == "radau" else _as_they_are
+    dense_of = kept_steps if choice.has_dense else _no_steps
 
     @inner_njit
-    def solver(y0, t0, t1, args, wanted, rtol, atol, first, longest, most, directions, terminal, mass, pattern):  # type: ignore[no-untyped-def]
-        settings = Settings(rtol, atol, first, longest, most, directions, terminal)
+    def solver(  # type: ignore[no-untyped-def]
+        y0, t0, t1, args, wanted, rtol, atol, first, longest, most, limit, directions, terminal, mass, pattern
+    ):
+        settings = Settings(rtol, atol, first, longest, most, limit, directions, terminal)
         _check_numbers(t0, t1, wanted, settings)
         course = march(y0, t0, t1, passed(args, rtol, atol, mass, pattern), wanted, settings)
         row, count, steps, rejected, looked, ended = course.counts
-        called = 1 + calls * (steps + rejected) + further * looked
-        counts = ended == 1, steps, rejected, called, course.which
+        called = 1 + calls * (steps + rejected) + further * looked + course.applied.sum()
+        end = course.times[count - 1] if ended == 1 else t1
+        rest = ended == 1, steps, rejected, called, course.which, dense_of(course, t0, t1, end, most)
         if has_times:
-            return Solution(wanted[:row], course.rows[:row], course.times, course.states, *counts)
-        t, y = np.empty(1), np.empty((1, y0.size))
-        t[0] = course.times[count - 1] if ended == 1 else t1
+            return Solution(wanted[:row], course.rows[:row], course.times, course.states, *rest)
+        t, y = np.full(1, end), np.empty((1, y0.size))
         for j in range(y0.size):
             y[0, j] = course.states[count - 1, j] if ended == 1 else course.last[j]
-        return Solution(t, y, course.times, course.states, *counts)
+        return Solution(t, y, course.times, course.states, *rest)
 
     return solver
 
@@ -478,6 +531,11 @@ def _ends_typed(t_span: Any) -> Any:
         return np.float64(t_span[0]), np.float64(t_span[1])
 
     return ends
+
+
+@inner_jitable
+def _no_steps(course, t0, t1, end, most):  # type: ignore[no-untyped-def]
+    return ()
 
 
 @inner_jitable
@@ -515,25 +573,37 @@ def _solve_typed(
     first_step: Any = 0.0,
     event: Any = None,
     direction: Any = 0,
-    terminal: Any = 1,
+    terminal: Any = None,
     adjoint: Any = "discrete",
     snapshots: Any = _SNAPSHOTS,
     max_step: Any = _NO_BOUND,
     jac: Any = None,
     mass: Any = None,
     jac_sparsity: Any = None,
+    dense_output: Any = False,
+    effect: Any = None,
 ) -> Any:
     is_vector = _is_vector(y0)
     solver_of, state_of, tolerance_of = (_solver, _doubles, _spread) if is_vector else (_solver_of_states, _same, _same)
     absent = types.none, types.Omitted(None), None
     has_times, events = t_eval not in absent, events_of(event, function_behind)
-    chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
     has_mass, has_pattern = _has_mass(mass), _has_pattern(jac_sparsity)
-    given: Any = (None if jac in absent else function_behind(jac), has_mass, has_pattern)
-    solver = solver_of(function_behind(f), events, _Choice(*chosen[:2], has_times, chosen[2], *given))
+    effects = effects_of(effect, len(events), function_behind)
+    choice = _Choice(
+        literal(method, "method"),
+        literal(adjoint, "adjoint"),
+        has_times,
+        literal(snapshots, "snapshots"),
+        None if jac in absent else function_behind(jac),
+        has_mass,
+        has_pattern,
+        literal(dense_output, "dense_output"),
+        effects,
+    )
+    solver = solver_of(function_behind(f), events, choice)
     mass_of, pattern_of = _same if has_mass else _nothing, _same if has_pattern else _nothing
-    each = for_each_of(len(events))
-    is_fixed, times_of = has_equal_steps(chosen[0]), as_points if has_times else _no_times
+    each, ends_of = for_each_of(len(events)), terminal_in_code(terminal, effects)
+    is_fixed, times_of = has_equal_steps(choice.method), as_points if has_times else _no_times
 
     def solve(  # type: ignore[no-untyped-def]
         f,
@@ -549,13 +619,15 @@ def _solve_typed(
         first_step=0.0,
         event=None,
         direction=0,
-        terminal=1,
+        terminal=None,
         adjoint="discrete",
         snapshots=_SNAPSHOTS,
         max_step=_NO_BOUND,
         jac=None,
         mass=None,
         jac_sparsity=None,
+        dense_output=False,
+        effect=None,
     ):
         most = steps if is_fixed else max_steps
         begin, end = _ends(t_span)
@@ -570,8 +642,9 @@ def _solve_typed(
             float(first_step),
             float(max_step),
             int(most),
+            int(max_steps),
             each(direction),
-            each(terminal),
+            each(ends_of(terminal)),
             mass_of(mass),
             pattern_of(jac_sparsity),
         )

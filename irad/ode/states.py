@@ -23,18 +23,23 @@ from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.implicit.unknowns import MADE, element_type, shaped, size_of_leaf, vector, with_floats, written
+from irad.ode.dense import Dense
 
 
-def solver_of_states(f: Any, events: Sequence[Any], solver_of: Callable[..., Any], result: type) -> Any:
+def solver_of_states(
+    f: Any, events: Sequence[Any], effects: Sequence[Any], solver_of: Callable[..., Any], result: type
+) -> Any:
     """A solver that takes states of any structure, by way of one that takes vectors.
 
     Args:
         f: the right-hand side.
         events: the functions of the events.
-        solver_of: makes the solver of a right-hand side and events that take vectors.
+        effects: of the events; see `irad.ode.events.effects_of`.
+        solver_of: makes the solver of a right-hand side, events and effects that take vectors.
         result: the class of what a solver returns, a named tuple.
     """
-    solver = solver_of(_of_vector(f), tuple(map(_event_of_vector, events)))
+    of_vectors = tuple(None if effect is None else _of_vector(effect) for effect in effects)
+    solver = solver_of(_of_vector(f), tuple(map(_event_of_vector, events)), of_vectors)
 
     @njit
     def solve_states(y0, t0, t1, args, wanted, rtol, atol, *others):  # type: ignore[no-untyped-def]
@@ -43,11 +48,23 @@ def solver_of_states(f: Any, events: Sequence[Any], solver_of: Callable[..., Any
         like = _likeness(state)
         start, tolerances = _to_vector(state, like), (_spread(rtol, like), _spread(atol, like))
         found = solver(start, t0, t1, (like, *args), wanted, *tolerances, *others)
-        y, y_events = _rows_like(found.y, like), _rows_like(found.y_events, like)
+        y, y_events = rows_like(found.y, like), rows_like(found.y_events, like)
         counts = found.ended, found.steps, found.rejected, found.calls, found.which
-        return result(found.t, y, found.t_events, y_events, *counts)
+        return result(found.t, y, found.t_events, y_events, *counts, _with_likeness(found.dense, like))
 
     return solve_states
+
+
+def _with_likeness(dense: Any, like: Any) -> Any:
+    """A solution of vectors as one of states with the structure of another."""
+    raise NotImplementedError
+
+
+@overload(_with_likeness, strict=False)
+def _with_likeness_typed(dense: Any, like: Any) -> Any:
+    if not isinstance(dense, types.BaseNamedTuple):
+        return lambda dense, like: ()
+    return lambda dense, like: Dense(dense.times, dense.lengths, dense.pieces, dense.slope, dense.end, like)
 
 
 def _check_state(y0: Any) -> None:
@@ -69,12 +86,15 @@ def _check_state_typed(y0: Any) -> Any:
 
 
 def _of_vector(f: Any) -> Any:
-    """A right-hand side as a function of vectors: ``(t, v, like, *args)``, where ``like`` has the state's structure."""
+    """A right-hand side or an effect as a function of vectors: ``(t, v, like, *args)``.
+
+    ``like`` has the structure of the state.
+    """
 
     def made() -> Any:
         @inner_njit
         def slope(t, v, like, *args):  # type: ignore[no-untyped-def]
-            return _to_vector(f(t, _from_vector(v, like), *args), like)
+            return _to_vector(f(t, from_vector(v, like), *args), like)
 
         return slope
 
@@ -87,7 +107,7 @@ def _event_of_vector(event: Any) -> Any:
     def made() -> Any:
         @inner_njit
         def value(t, v, like, *args):  # type: ignore[no-untyped-def]
-            return event(t, _from_vector(v, like), *args)
+            return event(t, from_vector(v, like), *args)
 
         return value
 
@@ -112,9 +132,9 @@ def _to_vector_typed(value: Any, like: Any) -> Any:
     found = [] if isinstance(value, MADE) else leaves_of(value)
     if [leaf.path for leaf in found] != [leaf.path for leaf in leaves] or not all(map(_fits, found, leaves)):
         raise SignatureError(
-            f"the right-hand side of a differential equation returns {described(value)}",
+            f"the right-hand side or an effect of a differential equation returns {described(value)}",
             f"return the structure of the state, which is {described(like)}, with real numbers where it has these",
-            "it is the derivative of the state",
+            "it is the derivative of the state, or the state after an event",
             SourceLocation.here(),
         )
     if isinstance(like, types.Float):
@@ -135,15 +155,15 @@ def _fits(found: Leaf, wanted: Leaf) -> bool:
 @inner_jitable
 def _check_shape(fits):  # type: ignore[no-untyped-def]
     if not fits:
-        raise ValueError("the right-hand side of a differential equation and its state differ in shape")
+        raise ValueError("the right-hand side or an effect of a differential equation and its state differ in shape")
 
 
-def _from_vector(found: Any, like: Any) -> Any:
+def from_vector(found: Any, like: Any) -> Any:
     """A vector as a state with the structure of another, in new memory where it is not the vector itself."""
     raise NotImplementedError
 
 
-@inner_overload(_from_vector, strict=False)
+@inner_overload(from_vector, strict=False)
 def _from_vector_typed(found: Any, like: Any) -> Any:
     if isinstance(like, types.Float):
         dtype = as_dtype(like).type
@@ -151,12 +171,12 @@ def _from_vector_typed(found: Any, like: Any) -> Any:
     return lambda found, like: shaped(found, like)
 
 
-def _rows_like(rows: Any, like: Any) -> Any:
+def rows_like(rows: Any, like: Any) -> Any:
     """The rows of a matrix as states with the structure of one: each part gets a first axis."""
     raise NotImplementedError
 
 
-@overload(_rows_like, strict=False)
+@overload(rows_like, strict=False)
 def _rows_like_typed(rows: Any, like: Any) -> Any:
     scope: dict[str, Any] = {"empty": np.empty, "pairs": _put_complex_rows, "reals": _put_rows}
     lines, items = ["at = 0"], []

@@ -66,4 +66,4 @@ def oscillation(t):
 
 def settings(rtol=1e-6, atol=1e-6, steps=1000, longest=np.inf, n=2):
     """Settings without events."""
-    return Settings(np.full(n, rtol), np.full(n, atol), 0.0, longest, steps, (), ())
+    return Settings(np.full(n, rtol), np.full(n, atol), 0.0, longest, steps, steps, (), ())

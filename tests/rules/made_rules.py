@@ -19,6 +19,7 @@ from irad.integrate.cubature import cubature_of
 from irad.integrate.integrands import batched, pointwise
 from irad.integrate.quad import quadrature_of
 from irad.ode.adjoints import continuous, discrete
+from irad.ode.events import watching
 from irad.ode.march import METHODS, Settings
 from irad.sparse_linalg.eigen import _rules_of
 
@@ -90,6 +91,11 @@ def integration(settings: Settings) -> tuple[Any, ...]:
     return START, 0.0, 0.7, (DAMPING,), np.array([0.3]), irad.Const(settings)
 
 
+def equal_steps(steps: int) -> Settings:
+    """Settings of an integration without events; the tolerances are for the continuous adjoint."""
+    return Settings(np.full(2, 1e-11), np.full(2, 1e-12), 0.0, np.inf, steps, steps, (), ())
+
+
 def tolerances(*rest: Any) -> irad.Const:
     return irad.Const((1e-12, 1e-12, 50, *rest))
 
@@ -122,14 +128,14 @@ MADE: dict[str, dict[str, Made]] = {
     },
     "irad.ode.adjoints.discrete": {
         "Runge and Kutta": lambda: (
-            discrete(oscillator, None, METHODS["rk4"], 8), *integration(Settings(0.0, 0.0, 0.0, 6, 0, 0))
+            discrete(oscillator, watching(()), METHODS["rk4"], 8), *integration(equal_steps(6))
         ),
     },
     "irad.ode.adjoints.continuous": {
         # with equal steps: those that are chosen are among the results, and no smooth function
         "Dormand and Prince": lambda: (
             continuous(oscillator, METHODS["dopri5"]._replace(order=0)),
-            *integration(Settings(1e-11, 1e-12, 0.0, 40, 0, 0)),
+            *integration(equal_steps(40)),
         ),
     },
     "irad.sparse_linalg.eigen._values_of": {"the largest": lambda: (_rules_of(False)[0], *MATRIX)},
