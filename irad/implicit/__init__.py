@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irad.implicit.constrained import ConstrainedSolution
 from irad.implicit.equations import solves
 from irad.implicit.fixed_points import fixed_point
 from irad.implicit.linear import bicgstab, cg, gmres, minres
@@ -13,6 +14,7 @@ from irad.implicit.squares import least_squares
 from irad.implicit.theorem import Solution
 
 __all__ = [
+    "ConstrainedSolution",
     "QuadraticSolution",
     "Solution",
     "argmin",

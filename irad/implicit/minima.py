@@ -10,7 +10,7 @@ from numba.core import types
 
 from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
-from irad.api.grad import grad, value_and_grad
+from irad.api.grad import value_and_grad
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
@@ -18,6 +18,7 @@ from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.bounded import bounded, bounds_of, start_within, within
 from irad.implicit.compiled import offer
+from irad.implicit.constrained import constrained
 from irad.implicit.limited_memory import limited_memory
 from irad.implicit.newton import newton_steps
 from irad.implicit.theorem import outcome, solver_of
@@ -40,9 +41,11 @@ def argmin(
     maxiter: int = 200,
     method: str = "bfgs",
     bounds: Any = None,
+    equality: Callable[..., Any] | None = None,
+    inequality: Callable[..., Any] | None = None,
     full_output: bool = False,
 ) -> Any:
-    """A local minimum of ``fun(x, *args)``, also within bounds, and its derivative with respect to ``args``.
+    """A local minimum of ``fun(x, *args)``, also with constraints, and its derivative with respect to ``args``.
 
     Near the minimum Newton's method takes over, for the point where the gradient is zero, so that the minimum is as
     precise as the gradient. It can be called from Python and in compiled code. The derivative is that of this point:
@@ -51,6 +54,10 @@ def argmin(
     Within bounds the method is a semismooth Newton method. The derivative is that of the unknowns between their bounds;
     an unknown at a bound follows that, so there are derivatives with respect to bounds, too. Where its part of the
     gradient is zero there, derivatives to both sides differ, and the returned one is that at the bound.
+
+    With constraints it is sequential quadratic programming with a line search. The derivative is that of the conditions
+    of Karush, Kuhn and Tucker, with the active constraints as equations. Where an inequality is active and its
+    multiplier is zero, derivatives to both sides differ, and the returned one is that without it.
 
     Args:
         fun: returns a number.
@@ -66,22 +73,28 @@ def argmin(
             the derivative. It needs more steps, and has no bounds; a literal in compiled code.
         bounds: a tuple of a lower and an upper bound, each a number, None, or for an ``x0`` with one axis an array like
             it; for an ``x0`` that is a number or such an array. The search is in double precision.
+        equality: a function of the same arguments as ``fun``, whose values are zero at the minimum: a number, an array,
+            or a tuple of these. With constraints the search and the minimum are in double precision.
+        inequality: such a function whose values are not negative at the minimum. Elsewhere, like ``fun`` outside of
+            bounds, they may be NaN except at ``x0``.
         full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is a minimum, instead of
-            raising if it is not; a literal in compiled code.
+            raising if it is not; a literal in compiled code. With constraints it is an
+            `irad.implicit.ConstrainedSolution`, which has their multipliers.
 
     Returns:
         The minimum, in new memory.
 
     Raises:
-        SignatureError: ``fun`` is not a function that Numba compiles, ``method`` is none of these, or bounds are given
-            with another than ``"bfgs"`` or for other unknowns.
-        ValueError: no minimum is found within ``maxiter`` steps, or the gradient is zero at a point that is not a
-            minimum.
+        SignatureError: ``fun`` or a constraint is not a function that Numba compiles, ``method`` is none of these, or
+            bounds or constraints are given with another than ``"bfgs"`` or for other unknowns.
+        ValueError: no minimum is found within ``maxiter`` steps, the gradient is zero at a point that is not a minimum,
+            or no point is found that satisfies the constraints.
 
-    If the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers).
+    If the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers). It raises
+    ValueError where active constraints depend on each other: multipliers are not unique there, those returned are some.
 
     Source:
-        Nocedal, Wright: Numerical optimization, Springer 2006, chapters 6 and 7; within bounds Bertsekas: Projected
+        Nocedal, Wright: Numerical optimization, Springer 2006, chapters 6, 7 and 18; within bounds Bertsekas: Projected
         Newton methods, SIAM J. Control Optim. 20 (1982) 221-246.
 
     Examples:
@@ -99,7 +112,8 @@ def argmin(
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    solve = _argmin(primal_of(fun), method, full_output, bounds is not None)
+    g, h = (None if each is None else primal_of(each) for each in (equality, inequality))
+    solve = _argmin(primal_of(fun), method, full_output, g, h, bounds is not None)
     tolerances = float(rtol), float(atol), int(maxiter)
     if bounds is None:
         return solve(packed((x0, *tolerances)), passed_along(args))
@@ -107,28 +121,27 @@ def argmin(
     return solve((start, *tolerances), (lower, upper, *passed_along(args)))
 
 
-def stationary(objective: Any) -> Any:
-    """The gradient with respect to the first argument, as a function with a rule of nothing but its code."""
-    slope = grad(objective)
-
-    @inner_njit
-    def gradient(x, *args):  # type: ignore[no-untyped-def]
-        return slope(x, *args)
-
-    return gradient
-
-
-def _argmin(objective: Any, method: Any = "bfgs", full_output: bool = False, is_bounded: bool = False) -> Any:
-    if method not in ("bfgs", "l-bfgs") or (is_bounded and method != "bfgs"):
+def _argmin(
+    objective: Any,
+    method: Any = "bfgs",
+    full_output: bool = False,
+    equality: Any = None,
+    inequality: Any = None,
+    is_bounded: bool = False,
+) -> Any:
+    is_free = equality is None and inequality is None
+    if method not in ("bfgs", "l-bfgs") or ((is_bounded or not is_free) and method != "bfgs"):
         raise SignatureError(
-            f"argmin: method={method!r}" + (" with bounds" if is_bounded else ""),
-            '(a) pass "bfgs" or (b) pass "l-bfgs" without bounds',
+            f"argmin: method={method!r}" + (" with bounds" if is_bounded else "" if is_free else " with constraints"),
+            '(a) pass "bfgs" or (b) pass "l-bfgs" without bounds and constraints',
             "these are its methods",
             SourceLocation.here(),
         )
 
     def make() -> Any:
-        gradient, both = stationary(objective), value_and_grad(objective)
+        if not is_free:
+            return constrained(objective, equality, inequality, is_bounded, full_output)
+        gradient, both = systems.stationary(objective), value_and_grad(objective)
         if is_bounded:
             chosen = bounded(both, gradient)
         elif method == "l-bfgs":
@@ -137,7 +150,7 @@ def _argmin(objective: Any, method: Any = "bfgs", full_output: bool = False, is_
             chosen = _bfgs(both, gradient), gradient, systems.dense(gradient)
         return solver_of(*chosen, "irad.implicit.argmin found no minimum within maxiter steps", full_output)
 
-    return remembered(objective, (argmin, method, full_output, is_bounded), make)
+    return remembered(objective, (argmin, method, full_output, equality, inequality, is_bounded), make)
 
 
 def _least_step(matrix: Any, value: Any) -> Any:
@@ -257,6 +270,7 @@ offer(
     _argmin,
     "(start_within(bounds, x0), rtol, atol, maxiter), bounds_of(bounds, x0) + passed_along(args)",
     literals=("method", "full_output"),
+    functions=("equality", "inequality"),
     present=("bounds",),
     start_within=start_within,
     bounds_of=bounds_of,

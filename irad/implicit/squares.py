@@ -18,7 +18,6 @@ from irad.frontend.inner import inner_jitable, inner_njit
 from irad.implicit import systems
 from irad.implicit.bounded import bounded, bounds_of, start_within, within
 from irad.implicit.compiled import offer
-from irad.implicit.minima import stationary
 from irad.implicit.theorem import outcome, solver_of
 from irad.implicit.unknowns import epsilon_of, is_within, larger, relative_size, size_of, started
 
@@ -163,7 +162,7 @@ def _least_squares(residuals: Any, loss: Any, full_output: bool = False, is_boun
 
 
 def _core(half_cost: Any, steps: Any, full_output: bool, is_bounded: bool) -> Any:
-    gradient = stationary(half_cost)
+    gradient = systems.stationary(half_cost)
     if is_bounded:
         return solver_of(*bounded(value_and_grad(half_cost), gradient), _ERROR, full_output)
     return solver_of(steps, gradient, systems.dense(gradient), _ERROR, full_output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba.core import types
@@ -32,6 +32,25 @@ def flat(residual: Any) -> Any:
     return remembered(residual, (flat,), make)
 
 
+def stationary(objective: Any) -> Any:
+    """The gradient with respect to the first argument, as a function with a rule of nothing but its code."""
+    slope = grad(objective)
+
+    @inner_njit
+    def gradient(x, *args):  # type: ignore[no-untyped-def]
+        return slope(x, *args)
+
+    return gradient
+
+
+def mode_for(args: Any) -> Literal["forward"] | None:
+    """The mode for a matrix of about as many rows as columns, from the type of the arguments.
+
+    Where nothing else could be written to, no code is made for reverse mode.
+    """
+    return "forward" if all(isinstance(leaf.type, types.Array | types.Number) for leaf in leaves_of(args)) else None
+
+
 def slope_of(residual: Any) -> Any:
     """The residual's derivative with respect to ``x``: ``(x, args)`` to a number or a matrix."""
 
@@ -41,11 +60,7 @@ def slope_of(residual: Any) -> Any:
     @inner_overload(slope, strict=False)
     def slope_typed(x: Any, args: Any) -> Any:
         one = flat(residual)
-        if isinstance(x, types.Float):
-            found = grad(one)
-        else:  # of as many rows as columns: where nothing else could be written to, no code is made for reverse mode
-            is_plain = all(isinstance(leaf.type, types.Array | types.Number) for leaf in leaves_of(args))
-            found = jacobian(one, mode="forward" if is_plain else None)
+        found = grad(one) if isinstance(x, types.Float) else jacobian(one, mode=mode_for(args))
         return lambda x, args: found(vector(x, x), x, args)
 
     return slope

@@ -119,6 +119,7 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
 
 WITHOUT_DERIVATIVE = frozenset(
     {
+        "irad.implicit.constrained._check_independent",
         "irad.implicit.pseudoinverse._check_rank",
         "irad.implicit.unknowns.check_count",
         "irad.integrate.outcome._check",
