@@ -14,12 +14,13 @@ Source: Hairer, Wanner: Solving Ordinary Differential Equations II, second editi
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from irad.api.checkpointing.values import copied
-from irad.frontend.inner import inner_jitable, inner_njit
+from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.systems import pulled, pushed
 from irad.implicit.theorem import implicit
 from irad.ode.algebra import check_no_mass, factors_of, jacobian_of, solved, weighted
@@ -166,10 +167,48 @@ def _estimating(f: Any) -> Any:
     return estimate
 
 
-def _solution(jacobian: Any, product: Any, is_transposed: bool) -> Any:
+def _solutions(jacobian: Any, equations: Any) -> tuple[Any, Any]:
+    """The solution of the linear system with the derivative of the equations, and of that with its transpose.
+
+    Both have rules: corrections end when their sum is precise, which its derivative need not be by then.
+    """
+    products = pushed(equations), pulled(equations)
+
+    @cache
+    def solution_of(is_transposed: bool) -> Any:
+        product = products[is_transposed]
+
+        @inner_njit
+        def residual(x, kept, args, right):  # type: ignore[no-untyped-def]
+            return product(x, kept, args) - right
+
+        systems = again(is_transposed), again(not is_transposed)
+        return implicit(_correcting(jacobian, product, is_transposed), residual, systems)
+
+    def again(is_transposed: bool) -> Any:
+        """The same solution for another right-hand side, made where a derivative of higher order needs it."""
+
+        def solve(slope: Any, x: Any, args: Any, right: Any) -> Any:
+            raise NotImplementedError
+
+        @inner_overload(solve, strict=False)
+        def solve_typed(slope: Any, x: Any, args: Any, right: Any) -> Any:
+            solution = solution_of(is_transposed)
+            return lambda slope, x, args, right: solution(slope, (args[0], args[1], right))
+
+        return solve
+
+    plain, transposed = solution_of(False), solution_of(True)
+    return (
+        inner_jitable(lambda slope, kept, args, right: plain(slope, (kept, args, right))),
+        inner_jitable(lambda slope, kept, args, right: transposed(slope, (kept, args, right))),
+    )
+
+
+def _correcting(jacobian: Any, product: Any, is_transposed: bool) -> Any:
     """The solution of a linear system with the derivative of the equations, from a product with it."""
 
-    @inner_jitable
+    @inner_njit
     def solve(slope, kept, args, right):  # type: ignore[no-untyped-def]
         t, h, y, rest = args
         n, needs = y.size, rest[0]
@@ -205,8 +244,7 @@ def radau(f: Any, jac: Any = None, has_pattern: bool = False) -> Steps:
         has_pattern: whether the pattern of this derivative is known.
     """
     jacobian, equations = jacobian_of(f, jac, has_pattern), _equations(f)
-    systems = _solution(jacobian, pushed(equations), False), _solution(jacobian, pulled(equations), True)
-    collocate = implicit(_newton(f, jacobian, equations), equations, systems)
+    collocate = implicit(_newton(f, jacobian, equations), equations, _solutions(jacobian, equations))
 
     @inner_jitable
     def step(t, h, y, slope, args):  # type: ignore[no-untyped-def]

@@ -195,6 +195,22 @@ def test_second_derivatives():
 
 
 @pytest.mark.slow
+def test_derivatives_of_a_derivative_that_is_zero():
+    """The solution of the step's linear system is zero at once; its derivative is not."""
+
+    @njit
+    def decay(t, y, rate):
+        return np.array([-rate * y[0] * y[0]])
+
+    @njit
+    def weighed(rate, weight):
+        return weight * solve(decay, np.array([1.0]), (0.0, 1.5), (rate,), method="radau", rtol=1e-4).y[-1, 0]
+
+    slope = irad.grad(weighed)
+    assert irad.jvp(slope, (2.0, 0.0), (0.0, 1.0))[1] == pytest.approx(slope(2.0, 1.0), rel=1e-12)
+
+
+@pytest.mark.slow
 def test_a_diagonal_mass_matrix(mass_gradient):
     """A vector is the matrix with it as diagonal, in values and in all derivatives."""
     given, diagonal = (np.array([1.0, 0.3]), 1.5, np.array([3.0, 0.5, 0.2])), np.array([2.0, 0.7])
