@@ -3,7 +3,7 @@
     python -m pytest -p tests.tools.cpu_durations -n auto -m "slow or not slow" --durations=0 -vv > run.txt
     python -m tests.tools.slow_tests run.txt
 
-A test that takes a second or more is slow, unless it is the quickest case of its function and takes less than five. One
+A test that takes a second or more is slow, unless it is the quickest case of its function and takes less than three. One
 test of each file stays, unless it takes half a minute. Always stay examples of the documentation, which users copy,
 random programs, of which there are as many as are asked for, and what guards the source: counted figures and the seal
 around Numba. Tests that the run did not have stay as they are.
@@ -23,7 +23,7 @@ LIST: Final = Path(__file__).parents[1] / "slow_tests.txt"
 
 _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.MULTILINE)
 _SLOW: Final = 1.0
-_SLOW_ALONE: Final = 5.0
+_SLOW_ALONE: Final = 3.0
 _SLOW_IN_ITS_FILE: Final = 30.0
 ALWAYS: Final = (  # what begins so is not listed
     "tests/docs/",
