@@ -183,10 +183,10 @@ def _solutions(jacobian: Any, equations: Any) -> tuple[Any, Any]:
             return product(x, kept, args) - right
 
         systems = again(is_transposed), again(not is_transposed)
-        return implicit(_correcting(jacobian, product, is_transposed), residual, systems)
+        return implicit(_solving(jacobian, product, is_transposed), residual, systems)
 
     def again(is_transposed: bool) -> Any:
-        """The same solution for another right-hand side, made where a derivative of higher order needs it."""
+        """A solution for another right-hand side, made where a derivative of higher order needs it."""
 
         def solve(slope: Any, x: Any, args: Any, right: Any) -> Any:
             raise NotImplementedError
@@ -205,7 +205,7 @@ def _solutions(jacobian: Any, equations: Any) -> tuple[Any, Any]:
     )
 
 
-def _correcting(jacobian: Any, product: Any, is_transposed: bool) -> Any:
+def _solving(jacobian: Any, product: Any, is_transposed: bool) -> Any:
     """The solution of a linear system with the derivative of the equations, from a product with it."""
 
     @inner_njit
