@@ -3,8 +3,8 @@
     python -m pytest -p tests.tools.cpu_durations -n auto -m "slow or not slow" --durations=0 -vv > run.txt
     python -m tests.tools.slow_tests run.txt
 
-A test that takes a second or more is slow, unless it is the quickest case of its function and takes less than three. One
-test of each file stays, unless it takes half a minute. Always stay examples of the documentation, which users copy,
+A test that takes a second or more is slow, unless it is the quickest case of its function and takes less than three.
+One test of each file stays, unless it takes half a minute. Always stay examples of the documentation, which users copy,
 random programs, of which there are as many as are asked for, and what guards the source: counted figures and the seal
 around Numba. Tests that the run did not have stay as they are.
 `tests/conftest.py` marks those that are listed.
