@@ -15,7 +15,7 @@ from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.krylov import ITERATIONS, METHODS, TOLERANCE, declare_transpose, krylov_of, row_units
-from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
+from irad.implicit.unknowns import epsilon_of, is_within, larger, shaped, size_of, vector
 
 
 def flat(residual: Any) -> Any:
@@ -298,7 +298,8 @@ def _by_gmres(residual: Any, make: Callable[[], Any], divide: Any = _quotient) -
         solve = make()
 
         def found(guess, x, args, right):  # type: ignore[no-untyped-def]
-            settings = (np.zeros_like(right), TOLERANCE, 0.0, ITERATIONS * right.size, min(right.size, 30))
+            small = max(TOLERANCE, 8.0 * epsilon_of(x))
+            settings = (np.zeros_like(right), small, 0.0, ITERATIONS * right.size, min(right.size, 30))
             return solve(settings, (right, (x, args)))
 
         return found
@@ -314,7 +315,8 @@ def pushed(residual: Any) -> Any:
 
         @inner_njit
         def pushed(v, x, args):  # type: ignore[no-untyped-def]
-            return push(vector(x, x), v, x, args)[1]
+            at = vector(x, x)  # in the precision of x, the linear systems in double precision
+            return shaped(push(at, shaped(v, at), x, args)[1], v)
 
         return pushed
 
@@ -335,7 +337,8 @@ def pulled(residual: Any) -> Any:
 
         @inner_njit
         def pulled(weights, x, args):  # type: ignore[no-untyped-def]
-            return slope(vector(x, x), weights, x, args)
+            at = vector(x, x)
+            return shaped(slope(at, shaped(weights, at), x, args), weights)
 
         return pulled
 
