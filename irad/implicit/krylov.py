@@ -16,12 +16,17 @@ import numpy as np
 from irad.api.functions import remembered
 from irad.api.grad import grad
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
-from irad.implicit.theorem import implicit
+from irad.implicit.theorem import implicit, outcome
 
 # Krylov methods: conjugate gradients, MINRES, GMRES with restarts, stabilised bi-conjugate gradients.
 #
-# Each is made for a compiled operator and a preconditioner or None, as ``(settings, b, args) -> x``; the settings are
-# those of `krylov_of`.
+# Each is made for a compiled operator and a preconditioner or None, as ``(settings, b, args) -> (x, reason, steps,
+# products)``; the settings are those of `krylov_of`, the reason is one of the following, or zero for a solution.
+
+_SLOW: Final = 1
+_BROKEN: Final = 2
+_NOT_DEFINITE: Final = 3  # the preconditioner
+_NOT_FINITE: Final = 4  # the right-hand side or x0
 
 _ROUNDING: Final = 1e-14
 """The largest remainder, relative to the minuend, of a difference that would be zero without rounding."""
@@ -90,7 +95,8 @@ def _from_the_right(make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
             start, relative, absolute, limit, restart = settings
             small = max(relative * norm(b), absolute)
             r = difference(b, operator(start, *args))
-            return start + apply(solve((np.zeros_like(r), 0.0, small, limit, restart), r, args), args)
+            x, reason, steps, products = solve((np.zeros_like(r), 0.0, small, limit, restart), r, args)
+            return start + apply(x, args), reason, steps, products + 1
 
         return solver
 
@@ -109,9 +115,11 @@ def _in_units(make: Callable[[Any, Any], Any]) -> Callable[..., Any]:
             if start.size != b.size:
                 raise ValueError("a linear solver of irad.implicit begins with more or fewer numbers than b has")
             if not (np.all(np.isfinite(b)) and np.all(np.isfinite(start))):
-                raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
+                return 1.0 * start, _NOT_FINITE, 0, 0
             unit = power_of_two(b)
-            return unit * solve((start / unit, relative, absolute / unit, limit, restart), b / unit, args)
+            given = start / unit, relative, absolute / unit, limit, restart
+            x, reason, steps, products = solve(given, b / unit, args)
+            return unit * x, reason, steps, products
 
         return solver
 
@@ -128,21 +136,19 @@ def _cg(operator: Any, preconditioner: Any) -> Any:
         r = difference(b, operator(x, *args))
         z = apply(r, args)
         p, square, small = z.copy(), np.dot(r, z), max(relative * norm(b), absolute)
-        for _ in range(limit):
+        for step in range(limit):
             if np.sqrt(np.dot(r, r)) <= small:
-                return x
+                return x, 0, step, step + 1
             product = operator(p, *args)
             curvature = np.dot(p, product)
             if not (curvature > 0.0 and square > 0.0):
-                raise ValueError("the operator or preconditioner of irad.implicit.cg is not positive definite")
+                return x, _BROKEN, step, step + 2
             x += square / curvature * p
             r -= square / curvature * product
             z = apply(r, args)
             before, square = square, np.dot(r, z)
             p = z + square / before * p
-        if np.sqrt(np.dot(r, r)) <= small:
-            return x
-        raise ValueError("irad.implicit.cg did not converge within maxiter products")
+        return x, 0 if np.sqrt(np.dot(r, r)) <= small else _SLOW, limit, limit + 1
 
     return conjugate_gradients
 
@@ -163,22 +169,22 @@ def _minres(operator: Any, preconditioner: Any) -> Any:
     @inner_njit
     def symmetric_minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
-        x, small, products = start.copy(), max(relative * norm(b), absolute), 0
+        x, small, steps, starts = start.copy(), max(relative * norm(b), absolute), 0, 0
         # The recurrences only estimate the residual, so the search restarts where it is larger than they say.
         while True:
-            r = difference(b, operator(x, *args))
+            r, starts = difference(b, operator(x, *args)), starts + 1
             size = norm(r)
             if size <= small:
-                return x
-            if products >= limit or not np.isfinite(size):
-                raise ValueError("irad.implicit.minres did not converge within maxiter products")
+                return x, 0, steps, steps + starts
+            if steps >= limit or not np.isfinite(size):
+                return x, _SLOW, steps, steps + starts
             z, earlier, w, w_before = apply(r, args), np.zeros_like(r), np.zeros_like(r), np.zeros_like(r)
             beta = _length(r, z)
             if not beta > 0.0:
-                raise ValueError("the preconditioner of irad.implicit.minres is not positive definite")
+                return x, _NOT_DEFINITE, steps, steps + starts
             rest, goal, before, across = beta, 0.5 * small / size * beta, 1.0, 0.0
             c, s, diagonal, far = -1.0, 0.0, 0.0, 0.0
-            while products < limit and rest > goal and beta > 0.0:
+            while steps < limit and rest > goal and beta > 0.0:
                 v = z / beta
                 product = operator(v, *args) - beta / before * earlier
                 alpha = np.dot(v, product)
@@ -191,12 +197,12 @@ def _minres(operator: Any, preconditioner: Any) -> Any:
                 near, last = c * diagonal + s * alpha, s * diagonal - c * alpha
                 pivot = np.hypot(last, beta)
                 if pivot <= _ROUNDING * scale:
-                    raise ValueError("irad.implicit.minres is given a singular operator")
+                    return x, _BROKEN, steps, steps + starts + 1
                 w_before, w = w, (v - far * w_before - near * w) / pivot
                 far, diagonal, across = s * beta, -c * beta, beta
                 c, s = last / pivot, beta / pivot
                 x += c * rest * w
-                rest, products = s * rest, products + 1
+                rest, steps = s * rest, steps + 1
 
     return symmetric_minimal_residuals
 
@@ -218,19 +224,19 @@ def _gmres(operator: Any) -> Any:
     @inner_njit
     def minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, restart = settings
-        x, small, products = start.copy(), max(relative * norm(b), absolute), 0
+        x, small, steps, starts = start.copy(), max(relative * norm(b), absolute), 0, 0
         most = max(1, min(restart, b.size))
         basis, triangle = np.zeros((most + 1, b.size)), np.zeros((most, most + 1))
         rotations, rest = np.zeros((most, 2)), np.zeros(most + 1)
         while True:
-            r = difference(b, operator(x, *args))
+            r, starts = difference(b, operator(x, *args)), starts + 1
             size = norm(r)
             if size <= small:
-                return x
-            if products >= limit or not np.isfinite(size):
-                raise ValueError("irad.implicit.gmres did not converge within maxiter products")
+                return x, 0, steps, steps + starts
+            if steps >= limit or not np.isfinite(size):
+                return x, _SLOW, steps, steps + starts
             basis[0], rest[0], count = r / size, size, 0
-            while count < most and products < limit and abs(rest[count]) > 0.5 * small:
+            while count < most and steps < limit and abs(rest[count]) > 0.5 * small:
                 w = operator(basis[count], *args).copy()
                 column = triangle[count]
                 before = norm(w)
@@ -244,11 +250,11 @@ def _gmres(operator: Any) -> Any:
                 _rotate(column, rotations, rest, count)
                 # What rounding leaves of zero depends on the processor.
                 column[count] = column[count] if column[count] > _ROUNDING * before else 0.0
-                products, count = products + 1, count + 1
+                steps, count = steps + 1, count + 1
                 if column[count] == 0.0 or column[count - 1] == 0.0:
                     break
             if triangle[count - 1, count - 1] == 0.0:
-                raise ValueError("irad.implicit.gmres is given a singular operator")
+                return x, _BROKEN, steps, steps + starts
             for k in range(count - 1, -1, -1):
                 for i in range(k + 1, count):
                     rest[k] -= triangle[i, k] * rest[i]
@@ -266,9 +272,9 @@ def _bicgstab(operator: Any) -> Any:
         r = difference(b, operator(x, *args))
         shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
         rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * norm(b), absolute)
-        for _ in range(limit):
+        for step in range(limit):
             if norm(r) <= small:
-                return x
+                return x, 0, step, 2 * step + 1
             before, rho = rho, np.dot(shadow, r)
             if rho == 0.0 or omega == 0.0:  # a breakdown: restart from here
                 shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
@@ -277,7 +283,7 @@ def _bicgstab(operator: Any) -> Any:
             v = operator(p, *args).copy()
             along = np.dot(shadow, v)
             if along == 0.0:
-                raise ValueError("irad.implicit.bicgstab broke down: use irad.implicit.gmres")
+                return x, _BROKEN, step, 2 * step + 2
             alpha = rho / along
             s = r - alpha * v
             t = operator(s, *args).copy()
@@ -285,9 +291,7 @@ def _bicgstab(operator: Any) -> Any:
             omega = np.dot(t / size, s) / size if size > 0.0 else 0.0
             x += alpha * p + omega * s
             r = s - omega * t
-        if norm(r) <= small:
-            return x
-        raise ValueError("irad.implicit.bicgstab did not converge within maxiter steps")
+        return x, 0 if norm(r) <= small else _SLOW, limit, 2 * limit + 1
 
     return stabilised
 
@@ -336,6 +340,63 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
 }
 """Makers of methods, of an operator and a preconditioner."""
 _SYMMETRIC: Final = ("cg", "minres")
+_BY_GMRES: Final = (
+    "irad.implicit.gmres did not converge within maxiter products",
+    "irad.implicit.gmres is given a singular operator",
+    "",
+)
+_ERRORS: Final = {
+    "cg": (
+        "irad.implicit.cg did not converge within maxiter products",
+        "the operator or preconditioner of irad.implicit.cg is not positive definite",
+        "",
+    ),
+    "minres": (
+        "irad.implicit.minres did not converge within maxiter products",
+        "irad.implicit.minres is given a singular operator",
+        "the preconditioner of irad.implicit.minres is not positive definite",
+    ),
+    "gmres": _BY_GMRES,
+    "gmres by rows": _BY_GMRES,
+    "bicgstab": (
+        "irad.implicit.bicgstab did not converge within maxiter steps",
+        "irad.implicit.bicgstab broke down: use irad.implicit.gmres",
+        "",
+    ),
+}
+"""The texts of the ValueError for each reason without a solution."""
+
+
+@inner_jitable
+def _check_finite(reason):  # type: ignore[no-untyped-def]
+    """Refuses bad input, which no limit of steps explains, with full output, too."""
+    if reason == _NOT_FINITE:
+        raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
+
+
+def _solver_of(solve: Any, errors: tuple[str, str, str], full_output: bool) -> Any:
+    """A method as ``(settings, b, args)`` to the solution, or to an `outcome`."""
+    slow, broken, not_definite = errors
+
+    @inner_njit
+    def reporting(settings, b, args):  # type: ignore[no-untyped-def]
+        x, reason, steps, products = solve(settings, b, args)
+        _check_finite(reason)
+        return outcome(x, reason == 0, steps, products)
+
+    @inner_njit
+    def solver(settings, b, args):  # type: ignore[no-untyped-def]
+        x, reason, _, _ = solve(settings, b, args)
+        _check_finite(reason)
+        if reason == _SLOW:
+            raise ValueError(slow)
+        if reason == _BROKEN:
+            raise ValueError(broken)
+        if reason == _NOT_DEFINITE:
+            raise ValueError(not_definite)
+        return x
+
+    return reporting if full_output else solver
 
 
 TOLERANCE: Final = 1e-10  # below SciPy's 1e-5: a derivative is only as precise as the solution
@@ -343,13 +404,14 @@ ITERATIONS: Final = 10
 """Times the number of unknowns: SciPy's limit."""
 
 
-def krylov_of(operator: Any, method: str, preconditioner: Any = None) -> Any:
-    """The compiled ``(settings, (b, args)) -> x`` that solves A(x, …) = b, and its rule.
+def krylov_of(operator: Any, method: str, preconditioner: Any = None, full_output: bool = False) -> Any:
+    """The compiled ``(settings, (b, args)) -> x`` that solves A(x, …) = b, or to an outcome, and its rule.
 
     Args:
         operator: compiled, linear in its first argument, a vector.
         method: a name in `METHODS`.
         preconditioner: compiled, of the same arguments and linear, too, or None.
+        full_output: whether an `outcome` is returned instead of raising if there is no solution.
 
     The settings are where to begin, the relative and the absolute tolerance of the residual's norm, the most products,
     and how many directions GMRES keeps.
@@ -365,10 +427,10 @@ def krylov_of(operator: Any, method: str, preconditioner: Any = None) -> Any:
 
         systems = _system(lambda: (operator, preconditioner), method), _system(turned, method)
         made = METHODS[method]
-        solver = made(operator) if preconditioner is None else made(operator, preconditioner)
-        return implicit(solver, residual, systems)
+        solve = made(operator) if preconditioner is None else made(operator, preconditioner)
+        return implicit(_solver_of(solve, _ERRORS[method], full_output), residual, systems)
 
-    return remembered(operator, (krylov_of, method, preconditioner), make)
+    return remembered(operator, (krylov_of, method, preconditioner, full_output), make)
 
 
 def _system(parts: Callable[[], tuple[Any, Any]], method: str) -> Any:

@@ -28,6 +28,7 @@ def cg(
     atol: float = 0.0,
     maxiter: int = 0,
     M: Callable[..., Any] | None = None,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by conjugate gradients, with derivatives with respect to ``b`` and ``args``.
 
@@ -44,9 +45,12 @@ def cg(
         M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
             linear, too, whose matrix is symmetric and positive definite; None for none. It saves steps and has no
             derivative: the solution does not depend on it.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is the solution and counts
+            steps and products, instead of raising if there is none; a literal in compiled code.
 
     Returns:
-        The solution, in new memory. Unlike in SciPy there is no code for success: if it does not converge, it raises.
+        The solution, in new memory. Unlike in SciPy there is no code for success: without ``full_output`` it raises
+        if it does not converge.
 
     Raises:
         SignatureError: ``A`` is not a function that Numba compiles.
@@ -69,7 +73,7 @@ def cg(
         >>> round(irad.grad(lambda k: cg(stiffness, np.ones(3), args=(k,))[1])(2.0), 6)
         -0.5
     """
-    return _called("cg", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
+    return _called("cg", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M, full_output)
 
 
 @public
@@ -82,6 +86,7 @@ def minres(
     atol: float = 0.0,
     maxiter: int = 0,
     M: Callable[..., Any] | None = None,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by MINRES, for symmetric matrices that need not be positive definite.
 
@@ -98,6 +103,8 @@ def minres(
         M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
             linear, too, whose matrix is symmetric and positive definite; None for none. It saves steps and has no
             derivative: the solution does not depend on it.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is the solution and counts
+            steps and products, instead of raising if there is none; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
@@ -121,7 +128,7 @@ def minres(
         >>> round(irad.grad(lambda a: minres(product, np.ones(2), args=(a,))[0])(1.0), 6)
         -0.666667
     """
-    return _called("minres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
+    return _called("minres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M, full_output)
 
 
 @public
@@ -135,6 +142,7 @@ def gmres(
     restart: int = 20,
     maxiter: int = 0,
     M: Callable[..., Any] | None = None,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by GMRES, with derivatives with respect to ``b`` and ``args``.
 
@@ -152,6 +160,8 @@ def gmres(
         maxiter: the largest number of products with the matrix; 0 for ten times the number of unknowns.
         M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
             linear, too; None for none. It saves steps and has no derivative: the solution does not depend on it.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is the solution and counts
+            steps and products, instead of raising if there is none; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
@@ -174,7 +184,7 @@ def gmres(
         >>> round(irad.grad(lambda a: gmres(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
-    return _called("gmres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), int(restart)), M)
+    return _called("gmres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), int(restart)), M, full_output)
 
 
 @public
@@ -187,6 +197,7 @@ def bicgstab(
     atol: float = 0.0,
     maxiter: int = 0,
     M: Callable[..., Any] | None = None,
+    full_output: bool = False,
 ) -> Any:
     """The solution of ``A(x, *args) = b`` by the stabilised biconjugate gradient method, with derivatives.
 
@@ -202,6 +213,8 @@ def bicgstab(
         maxiter: the largest number of steps, of two products each; 0 for ten times the number of unknowns.
         M: a preconditioner, an approximate inverse of the matrix: a function of the same arguments as ``A`` and
             linear, too; None for none. It saves steps and has no derivative: the solution does not depend on it.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is the solution and counts
+            steps and products, instead of raising if there is none; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
@@ -224,18 +237,25 @@ def bicgstab(
         >>> round(irad.grad(lambda a: bicgstab(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
-    return _called("bicgstab", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M)
+    return _called("bicgstab", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0), M, full_output)
 
 
 def _called(
-    method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[float, float, int, int], preconditioner: Any
+    method: str,
+    operator: Any,
+    b: Any,
+    x0: Any,
+    args: Any,
+    rest: tuple[float, float, int, int],
+    preconditioner: Any,
+    full_output: bool,
 ) -> Any:
     right = doubles_of(method, b)
     start = np.zeros_like(right) if x0 is None else doubles_of(method, x0)
     relative, absolute, limit, restart = rest
     settings = start, relative, absolute, limit or ITERATIONS * right.size, restart
     chosen = None if preconditioner is None else primal_of(preconditioner)
-    return krylov_of(primal_of(operator), method, chosen)(settings, (right, passed_along(args)))
+    return krylov_of(primal_of(operator), method, chosen, full_output)(settings, (right, passed_along(args)))
 
 
 def doubles_of(name: str, given: Any) -> Any:
@@ -278,8 +298,11 @@ for _function, _restart in ((cg, "0"), (minres, "0"), (gmres, "restart"), (bicgs
     _settings = f"(doubles('{_name}', x0, b), rtol, atol, maxiter or {ITERATIONS} * b.size, {_restart})"
     offer(
         _function,
-        lambda operator, preconditioner, method=_name: krylov_of(operator, method, preconditioner),
+        lambda operator, full_output, preconditioner, method=_name: krylov_of(
+            operator, method, preconditioner, full_output
+        ),
         f"{_settings}, (doubles('{_name}', b, b), passed_along(args))",
+        literals=("full_output",),
         functions=("M",),
         doubles=doubles,
     )

@@ -30,12 +30,13 @@ from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.compiled import offer
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, difference, norm, power_of_two
 from irad.implicit.linear import doubles, doubles_of
-from irad.implicit.theorem import has_any, kept_guess
+from irad.implicit.theorem import has_any, kept_guess, outcome, succeeded, with_x, x_of
 
 
 @public
@@ -47,6 +48,7 @@ def lsqr(
     rtol: float = TOLERANCE,
     atol: float = 0.0,
     maxiter: int = 0,
+    full_output: bool = False,
 ) -> Any:
     """The vector ``x`` with the least norm of ``A(x, *args) - b`` by LSQR, with derivatives.
 
@@ -64,6 +66,8 @@ def lsqr(
             ``b``, or that of ``Aᵀr`` this share of the norms of ``A`` and ``r``.
         atol: absolute tolerance of the norm of the residual.
         maxiter: the largest number of steps; 0 for ten times the number of unknowns.
+        full_output: whether to return an `irad.implicit.Solution`, which says if ``x`` is the solution and counts
+            steps and products, instead of raising if it does not converge; a literal in compiled code.
 
     Returns:
         The solution, in new memory.
@@ -91,11 +95,11 @@ def lsqr(
     """
     right, start = doubles_of("lsqr", b), doubles_of("lsqr", x0)
     settings = start, float(rtol), float(atol), int(maxiter) or ITERATIONS * start.size
-    return _lsqr(primal_of(A))(settings, (right, passed_along(args)))
+    return _lsqr(primal_of(A), full_output)(settings, (right, passed_along(args)))
 
 
-def _lsqr(operator: Any) -> Any:
-    """The compiled ``(settings, (b, args)) -> x`` with its rule."""
+def _lsqr(operator: Any, full_output: bool = False) -> Any:
+    """The compiled ``(settings, (b, args))`` to the solution or an outcome, with its rule."""
 
     def make() -> Any:
         @inner_njit
@@ -115,30 +119,38 @@ def _lsqr(operator: Any) -> Any:
         def transposed(weights, like, args):  # type: ignore[no-untyped-def]
             return slope(np.zeros(like.size), weights, args)
 
-        return _with_rule(product, transposed)
+        return _with_rule(product, transposed, full_output)
 
-    return remembered(operator, (lsqr,), make)
+    return remembered(operator, (lsqr, full_output), make)
 
 
-def _with_rule(product: Any, transposed: Any) -> Any:
+def _with_rule(product: Any, transposed: Any, full_output: bool = False) -> Any:
     """Least squares for a product ``(v, like what it returns, args)`` and the transposed one; its rule needs both."""
 
     def make() -> Any:
         steps = _bidiagonalisation(product, transposed)
 
         @inner_njit
-        def core(settings, given):  # type: ignore[no-untyped-def]
+        def reporting(settings, given):  # type: ignore[no-untyped-def]
             return steps(settings, *given)
 
-        parts = product, transposed, _later(transposed, product)
+        @inner_njit
+        def solver(settings, given):  # type: ignore[no-untyped-def]
+            found = steps(settings, *given)
+            if not found.success:
+                raise ValueError("irad.implicit.lsqr did not converge within maxiter steps")
+            return found.x
+
+        core = reporting if full_output else solver
+        parts = _later(product, transposed), product, transposed, _later(transposed, product)
         augmented, back = _reverse_of(core, *parts)
         return attach(core, augmented_primal=augmented, reverse=back, forward=_forward_of(core, *parts))
 
-    return remembered(product, (_with_rule, transposed), make)
+    return remembered(product, (_with_rule, transposed, full_output), make)
 
 
 def _later(product: Any, transposed: Any) -> Any:
-    """The solver of the transposed systems, made when it is needed: its rule needs this one."""
+    """A solver that raises, made when it is needed: the rule of each needs that of the transposed systems."""
 
     def solve(settings: Any, given: Any) -> Any:
         raise NotImplementedError
@@ -180,7 +192,7 @@ def _weights_of(product: Any, core_transposed: Any) -> Any:
     return weights_of
 
 
-def _reverse_of(core: Any, product: Any, transposed: Any, core_transposed: Any) -> tuple[Any, Any]:
+def _reverse_of(core: Any, core_again: Any, product: Any, transposed: Any, core_transposed: Any) -> tuple[Any, Any]:
     @inner_njit
     def pairing(x, multipliers, y, weights, b, args):  # type: ignore[no-untyped-def]
         return np.dot(multipliers, b - product(x, b, args)) + np.dot(weights, product(y, b, args))
@@ -188,24 +200,30 @@ def _reverse_of(core: Any, product: Any, transposed: Any, core_transposed: Any) 
     weights_of = _weights_of(product, core_transposed)
 
     def augmented(config, settings, given):  # type: ignore[no-untyped-def]
-        x = core(settings.value, given.value)
-        tape = copied(x), kept_arguments(config, 1, given), kept_guess(config, settings)
-        return AugmentedReturn(x, np.zeros_like(x), tape)
+        found = core(settings.value, given.value)
+        shadow = zero_shadow(found) if config.needs_shadow else None
+        return AugmentedReturn(
+            found, shadow, (copied(found), kept_arguments(config, 1, given), kept_guess(config, settings))
+        )
 
     def back(config, cotangent, tape, settings, given):  # type: ignore[no-untyped-def]
-        x, values, start = tape
+        found, values, start = tape
         d_given = None
         if is_active(given):
             sums = zero_cotangents(given)
             if has_any(cotangent):
-                b, args = values
-                weights = weights_of(start, x, b, args)
-                multipliers = core_transposed(_from_zero(start, b), (cotangent, args))
-                if x.size <= b.size:
-                    _check_rank(cotangent - transposed(multipliers, x, args), cotangent, start[1], 0.0)
-                    y = core(_from_zero(start, x), (multipliers, args))
+                (b, args), x, of_x = values, x_of(found), x_of(cotangent)
+                if not succeeded(found):
+                    # zeros stay: they are the cotangent where a program does not use where the search ended
+                    multipliers, weights, y = np.full(b.size, np.nan if np.any(of_x != 0.0) else 0.0), 0.0 * b, 0.0 * x
                 else:
-                    y = cotangent - core(_from_zero(start, x), (product(cotangent, b, args), args))
+                    weights = weights_of(start, x, b, args)
+                    multipliers = core_transposed(_from_zero(start, b), (of_x, args))
+                    if x.size <= b.size:
+                        _check_rank(of_x - transposed(multipliers, x, args), of_x, start[1], 0.0)
+                        y = core_again(_from_zero(start, x), (multipliers, args))
+                    else:
+                        y = of_x - core_again(_from_zero(start, x), (product(of_x, b, args), args))
                 sums = pull(
                     config, pairing, (x, multipliers, y, weights), (None, None, None, None), given, values, 1.0, sums
                 )
@@ -215,7 +233,7 @@ def _reverse_of(core: Any, product: Any, transposed: Any, core_transposed: Any) 
     return augmented, back
 
 
-def _forward_of(core: Any, product: Any, transposed: Any, core_transposed: Any) -> Any:
+def _forward_of(core: Any, core_again: Any, product: Any, transposed: Any, core_transposed: Any) -> Any:
     @inner_njit
     def residual(x, b, args):  # type: ignore[no-untyped-def]
         return b - product(x, b, args)
@@ -227,20 +245,23 @@ def _forward_of(core: Any, product: Any, transposed: Any, core_transposed: Any) 
     weights_of = _weights_of(product, core_transposed)
 
     def forward(config, settings, given):  # type: ignore[no-untyped-def]
-        x = core(settings.value, given.value)
+        found = core(settings.value, given.value)
+        x = x_of(found)
         if is_active(given):
             start = settings.value
             b, args = given.value
-            weights = weights_of(start, x, b, args)
             right = push(config, residual, (x,), (None,), given)[1]
+            if not succeeded(found):
+                return found, with_x(np.full(x.size, np.nan if np.any(right != 0.0) else 0.0), found)
+            weights = weights_of(start, x, b, args)
             across = push(config, weighted_columns, (weights, x), (None, None), given)[1]
             if x.size <= b.size:
                 lifted = core_transposed(_from_zero(start, b), (across, args))
                 _check_rank(across - transposed(lifted, x, args), across, start[1], 0.0)
-                return x, core(_from_zero(start, x), (right + lifted, args))
-            change = core(_from_zero(start, x), (right - product(across, b, args), args))
-            return x, change + across
-        return x, 0.0 * x
+                return found, with_x(core_again(_from_zero(start, x), (right + lifted, args)), found)
+            change = core_again(_from_zero(start, x), (right - product(across, b, args), args))
+            return found, with_x(change + across, found)
+        return found, with_x(0.0 * x, found)
 
     return forward
 
@@ -249,19 +270,19 @@ def _bidiagonalisation(product: Any, transposed: Any) -> Any:
     @inner_njit
     def steps(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit = settings
-        x, small, count, size = start.copy(), max(relative * norm(b), absolute), 0, 0.0
+        x, small, count, starts, size = start.copy(), max(relative * norm(b), absolute), 0, 0, 0.0
         while True:
-            u = difference(b, product(x, b, args))
+            u, starts = difference(b, product(x, b, args)), starts + 1
             beta = norm(u)
             if beta <= small:
-                return x
+                return outcome(x, True, count, count + starts)
             u = u / beta
             v = transposed(u, x, args)
             alpha = norm(v)
             if alpha <= relative * size or alpha == 0.0:
-                return x
+                return outcome(x, True, count, count + starts)
             if count >= limit or not (np.isfinite(beta) and np.isfinite(alpha)):
-                raise ValueError("irad.implicit.lsqr did not converge within maxiter steps")
+                return outcome(x, False, count, count + starts)
             v = v / alpha
             w, rest, diagonal, size = v.copy(), beta, alpha, 0.0
             while count < limit:
@@ -286,7 +307,8 @@ def _bidiagonalisation(product: Any, transposed: Any) -> Any:
         if not (np.all(np.isfinite(b)) and np.all(np.isfinite(start))):
             raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
         unit = power_of_two(b)
-        return unit * steps((start / unit, relative, absolute / unit, limit), b / unit, args)
+        found = steps((start / unit, relative, absolute / unit, limit), b / unit, args)
+        return outcome(unit * found.x, found.success, found.nit, found.nfev)
 
     return in_units
 
@@ -296,5 +318,6 @@ offer(
     _lsqr,
     f"(doubles('lsqr', x0, x0), rtol, atol, maxiter or {ITERATIONS} * x0.size), "
     "(doubles('lsqr', b, b), passed_along(args))",
+    literals=("full_output",),
     doubles=doubles,
 )

@@ -15,7 +15,7 @@ from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.implicit.krylov import ITERATIONS, METHODS, TOLERANCE, declare_transpose, krylov_of, row_units
-from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
+from irad.implicit.unknowns import epsilon_of, is_within, larger, shaped, size_of, vector
 
 
 def flat(residual: Any) -> Any:
@@ -72,7 +72,7 @@ def solved(slope: Any, right: Any, is_transposed: Any) -> Any:
 
 
 @inner_jitable
-def _quotient(right, slope):  # type: ignore[no-untyped-def]
+def _quotient(slope, right):  # type: ignore[no-untyped-def]
     if slope == 0.0:
         raise ZeroDivisionError("the derivative of an equation with respect to its unknown is zero")
     return right / slope
@@ -81,7 +81,7 @@ def _quotient(right, slope):  # type: ignore[no-untyped-def]
 @inner_overload(solved, strict=False, prefer_literal=True)
 def _solved_typed(slope: Any, right: Any, is_transposed: Any) -> Any:
     if not isinstance(slope, types.Array):
-        return lambda slope, right, is_transposed: _quotient(right, slope)
+        return lambda slope, right, is_transposed: _quotient(slope, right)
     if is_transposed.literal_value:
         return lambda slope, right, is_transposed: np.linalg.solve(slope.T.copy(), right)
     return lambda slope, right, is_transposed: np.linalg.solve(slope, right)
@@ -227,13 +227,24 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
 
 
 def steps_by_gmres(residual: Any) -> Any:
-    """Like `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
+    """Like `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation.
+
+    The step is NaN where GMRES finds none.
+    """
 
     def make() -> Any:
         solve = METHODS["gmres by rows"](pushed(residual))
-        return inner_jitable(lambda settings, given: solve(settings, *given))
 
-    solve, largest = _by_gmres(residual, make), _largest_term(residual)
+        @inner_jitable
+        def step(settings, given):  # type: ignore[no-untyped-def]
+            found, reason, _, _ = solve(settings, *given)
+            if reason != 0:
+                found[:] = np.nan
+            return found
+
+        return step
+
+    solve, largest = _by_gmres(residual, make, solved_if_regular), _largest_term(residual)
 
     @inner_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
@@ -273,8 +284,8 @@ def _largest_term(residual: Any) -> Any:
     return largest
 
 
-def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:
-    """A solution of linear systems; what solves those of vectors is made when there are such."""
+def _by_gmres(residual: Any, make: Callable[[], Any], divide: Any = _quotient) -> Any:
+    """A solution of linear systems: of numbers by ``divide``, of vectors by what is made when there are such."""
     slope = slope_of(residual)
 
     def solution(guess: Any, x: Any, args: Any, right: Any) -> Any:
@@ -283,11 +294,12 @@ def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:
     @inner_overload(solution, strict=False)
     def solution_typed(guess: Any, x: Any, args: Any, right: Any) -> Any:
         if isinstance(x, types.Float):
-            return lambda guess, x, args, right: _quotient(right, slope(x, args))
+            return lambda guess, x, args, right: divide(slope(x, args), right)
         solve = make()
 
         def found(guess, x, args, right):  # type: ignore[no-untyped-def]
-            settings = (np.zeros_like(right), TOLERANCE, 0.0, ITERATIONS * right.size, min(right.size, 30))
+            small = max(TOLERANCE, 8.0 * epsilon_of(x))
+            settings = (np.zeros_like(right), small, 0.0, ITERATIONS * right.size, min(right.size, 30))
             return solve(settings, (right, (x, args)))
 
         return found
@@ -303,7 +315,8 @@ def pushed(residual: Any) -> Any:
 
         @inner_njit
         def pushed(v, x, args):  # type: ignore[no-untyped-def]
-            return push(vector(x, x), v, x, args)[1]
+            at = vector(x, x)  # in the precision of x, the linear systems in double precision
+            return shaped(push(at, shaped(v, at), x, args)[1], v)
 
         return pushed
 
@@ -324,7 +337,8 @@ def pulled(residual: Any) -> Any:
 
         @inner_njit
         def pulled(weights, x, args):  # type: ignore[no-untyped-def]
-            return slope(vector(x, x), weights, x, args)
+            at = vector(x, x)
+            return shaped(slope(at, shaped(weights, at), x, args), weights)
 
         return pulled
 

@@ -27,7 +27,7 @@ class Solution(NamedTuple):
         success: whether ``x`` is a solution.
         nit: the number of steps.
         nfev: how often the function, or it and its gradient, were evaluated in search of lower values or smaller
-            residuals; Jacobians and Hessians are not counted.
+            residuals; Jacobians and Hessians are not counted. For linear systems, the products with the matrix.
 
     Examples:
         >>> from irad.implicit import newton
@@ -85,7 +85,7 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any]) -> Any:
     @inner_njit
     def core(guess, args):  # type: ignore[no-untyped-def]
         found = solver(guess, *args)
-        check_unknowns(_x_of(found))
+        check_unknowns(x_of(found))
         return found
 
     plain, transposed = (_unless_failed(system) for system in systems)
@@ -93,7 +93,7 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any]) -> Any:
     return attach(core, augmented_primal=augmented, reverse=back, forward=_forward_of(core, residual, plain))
 
 
-def _x_of(found: Any) -> Any:
+def x_of(found: Any) -> Any:
     """The solution of what a solver returned, or of the cotangent of that."""
     raise NotImplementedError
 
@@ -102,17 +102,27 @@ def _is_outcome(found: Any) -> bool:
     return getattr(found, "instance_class", None) is Solution
 
 
-@inner_overload(_x_of, strict=False)
+@inner_overload(x_of, strict=False)
 def _x_of_typed(found: Any) -> Any:
     return (lambda found: found.x) if _is_outcome(found) else (lambda found: found)
 
 
-def _with_x(x: Any, found: Any) -> Any:
+def succeeded(found: Any) -> Any:
+    """True unless what a solver returned is an outcome without success; constant if it is not an outcome."""
+    raise NotImplementedError
+
+
+@inner_overload(succeeded, strict=False)
+def _succeeded_typed(found: Any) -> Any:
+    return (lambda found: found.success) if _is_outcome(found) else (lambda found: True)
+
+
+def with_x(x: Any, found: Any) -> Any:
     """A tangent of the solution as that of what the solver returned."""
     raise NotImplementedError
 
 
-@inner_overload(_with_x, strict=False)
+@inner_overload(with_x, strict=False)
 def _with_x_typed(x: Any, found: Any) -> Any:
     return (lambda x, found: Solution(x, None, None, None)) if _is_outcome(found) else (lambda x, found: x)
 
@@ -152,8 +162,8 @@ def _reverse_of(core: Any, residual: Any, transposed: Any) -> Any:
         if is_active(args):
             sums = zero_cotangents(args)
             if has_any(cotangent):
-                x = _x_of(found)
-                multipliers = transposed(start, found, values, -vector(_x_of(cotangent), x))
+                x = x_of(found)
+                multipliers = transposed(start, found, values, -vector(x_of(cotangent), x))
                 sums = pull(config, residual, (x,), (None,), args, values, shaped(multipliers, x), sums)
             d_args = give_cotangents(args, sums)
         return give_cotangents(guess, zero_cotangents(guess)), d_args
@@ -185,10 +195,10 @@ def _kept_guess_typed(config: Any, guess: Any) -> Any:
 def _forward_of(core: Any, residual: Any, plain: Any) -> Any:
     def forward(config, guess, args):  # type: ignore[no-untyped-def]
         found = core(guess.value, args.value)
-        x = _x_of(found)
+        x = x_of(found)
         if is_active(args):
             change = push(config, residual, (x,), (None,), args)[1]
-            return found, _with_x(shaped(plain(guess.value, found, args.value, -vector(change, x)), x), found)
-        return found, _with_x(shaped(0.0 * vector(x, x), x), found)
+            return found, with_x(shaped(plain(guess.value, found, args.value, -vector(change, x)), x), found)
+        return found, with_x(shaped(0.0 * vector(x, x), x), found)
 
     return forward
