@@ -23,7 +23,7 @@ from irad.frontend.custom.targets import inactive_in_irad
 from irad.frontend.inner import inner_jitable, inner_njit, inner_overload
 from irad.frontend.numba.messages import described
 from irad.implicit import systems
-from irad.implicit.quadratic import _interior_point
+from irad.implicit.quadratic import _bordered, _interior_point
 from irad.implicit.theorem import implicit, outcome
 from irad.implicit.unknowns import (
     MADE,
@@ -48,11 +48,15 @@ _NOTHING: Final = 1e-15  # of the largest of numbers in one unit
 _QP_STEPS: Final = 100
 _SHORTEST: Final = 1e-12  # share of a step at which the search along it gives up
 
+# Loops instead of numpy.where and of arrays assigned to slices: for the messages of these Numba compiles strings.
+
 
 @inner_jitable
 def _violations(c, equations):  # type: ignore[no-untyped-def]
-    found = np.maximum(-c, 0.0)
-    found[:equations] = np.abs(c[:equations])
+    found = np.abs(c)
+    for i in range(equations, c.size):
+        if c[i] > 0.0:
+            found[i] = 0.0
     return found
 
 
@@ -76,6 +80,16 @@ def _row_sizes(matrix):  # type: ignore[no-untyped-def]
     return found
 
 
+@inner_jitable
+def _at_ends(values, fixed, low, high):  # type: ignore[no-untyped-def]
+    """Values with those of bounds for unknowns at these."""
+    found = values.copy()
+    for i in range(found.size):
+        if fixed[i] != 0.0:
+            found[i] = low[i] if fixed[i] < 0.0 else high[i]
+    return found
+
+
 @inner_njit
 def _by_program(weight, hessian, gradient, jacobian, c, equations, low, high):  # type: ignore[no-untyped-def]
     """The step of a quadratic program, its multipliers, those of bounds, and whether there is one.
@@ -95,10 +109,18 @@ def _by_program(weight, hessian, gradient, jacobian, c, equations, low, high):  
     slacks = m + equations if weight > 0.0 else 0  # two for an equation
     size, inequalities = n + slacks, m - equations
     P, q = np.zeros((size, size)), np.zeros(size)
-    P[:n, :n], q[:n] = hessian, gradient
     A, G = np.zeros((equations, size)), np.zeros((inequalities + below.size + above.size + slacks, size))
     h = np.zeros(G.shape[0])
-    A[:, :n], G[:inequalities, :n], h[:inequalities] = jacobian[:equations], -jacobian[equations:], c[equations:]
+    for j in range(n):
+        q[j] = gradient[j]
+        for i in range(n):
+            P[i, j] = hessian[i, j]
+        for i in range(equations):
+            A[i, j] = jacobian[i, j]
+        for i in range(inequalities):
+            G[i, j] = -jacobian[equations + i, j]
+    for i in range(inequalities):
+        h[i] = c[equations + i]
     for i in range(below.size):
         G[inequalities + i, below[i]], h[inequalities + i] = -1.0, -low[below[i]]
     at = inequalities + below.size
@@ -119,8 +141,7 @@ def _by_program(weight, hessian, gradient, jacobian, c, equations, low, high):  
         fixed[below[i]] -= z[inequalities + i]
     for i in range(above.size):
         fixed[above[i]] += z[inequalities + below.size + i]
-    step = np.where(fixed < 0.0, low, np.where(fixed > 0.0, high, step))
-    return step, np.concatenate((found.x.y, -z[:inequalities])), fixed, found.success
+    return _at_ends(step, fixed, low, high), np.concatenate((found.x.y, -z[:inequalities])), fixed, found.success
 
 
 @inner_njit
@@ -141,13 +162,10 @@ def _with_active(guess, near, matrix, gradient, jacobian, c, equations, low, hig
     n, (multipliers, fixed) = gradient.size, guess
     is_active, is_fixed = multipliers != 0.0, fixed != 0.0
     is_active[:equations] = True
-    ends = np.where(fixed < 0.0, low, high)
+    ends = _at_ends(high, fixed, low, high)
     rows = np.concatenate((jacobian[is_active], np.eye(n)[is_fixed]))
     right = np.concatenate((-gradient, -c[is_active], ends[is_fixed]))
-    m = rows.shape[0]
-    system = np.zeros((n + m, n + m))
-    system[:n, :n], system[n:, :n], system[:n, n:] = matrix, rows, rows.T
-    basis = _null_space(rows)
+    m, system, basis = rows.shape[0], _bordered(matrix, rows), _null_space(rows)
     is_convex = True
     if basis.shape[1] > 0:
         values = np.linalg.eigvalsh(basis.T.copy() @ matrix @ basis)
@@ -155,16 +173,19 @@ def _with_active(guess, near, matrix, gradient, jacobian, c, equations, low, hig
     found = np.linalg.lstsq(system, right)[0]
     is_solved = np.abs(system @ found - right).max() <= _ROUGHLY * np.abs(right).max()
     step, all_multipliers = found[:n].copy(), np.zeros(c.size)
-    active = np.sum(is_active)
-    all_multipliers[is_active] = found[n : n + active]
+    at = n
+    for i in range(c.size):
+        if is_active[i]:
+            all_multipliers[i] = found[at]
+            at += 1
     off = _ROUGHLY * np.abs(step).max() + _ROUNDING * near
     after, most = c + jacobian @ step if c.size > 0 else c, np.abs(found[n:]).max() if m > 0 else 0.0
     is_step = is_solved and is_convex and np.all(after[equations:] >= -off - _ROUGHLY * np.abs(c[equations:]))
     is_step = is_step and np.all(all_multipliers[equations:] <= _ROUGHLY * most)
     is_step = is_step and np.all(step >= low - off) and np.all(step <= high + off)
-    all_multipliers[equations:] = np.minimum(all_multipliers[equations:], 0.0)
-    step = np.where(is_fixed, ends, step)
-    return step, all_multipliers, is_step, is_convex
+    for i in range(equations, c.size):
+        all_multipliers[i] = min(all_multipliers[i], 0.0)
+    return _at_ends(step, fixed, low, high), all_multipliers, is_step, is_convex
 
 
 @inner_jitable
@@ -241,11 +262,14 @@ def _wrong(step, hessian, gradient, jacobian, x, c, equations):  # type: ignore[
     """The largest part of a condition relative to its terms, and of a force times its unknown to the largest of all."""
     reach = np.abs(x) + np.abs(step.move)
     sizes = np.abs(hessian) @ reach + np.abs(gradient) + np.abs(jacobian.T) @ np.abs(step.multipliers)
-    forces = np.where(step.fixed != 0.0, 0.0, gradient + jacobian.T @ step.multipliers)
-    left = np.where(step.multipliers != 0.0, c, np.minimum(c, 0.0))
-    left[:equations] = c[:equations]
-    off = relative_size(left, np.abs(jacobian) @ reach)
-    away = relative_size(np.where(step.fixed != 0.0, step.move, 0.0), reach)
+    forces, to_bounds, left = gradient + jacobian.T @ step.multipliers, np.zeros(x.size), c.copy()
+    for i in range(x.size):
+        if step.fixed[i] != 0.0:
+            forces[i], to_bounds[i] = 0.0, step.move[i]
+    for i in range(equations, c.size):
+        if step.multipliers[i] == 0.0 and c[i] > 0.0:
+            left[i] = 0.0
+    off, away = relative_size(left, np.abs(jacobian) @ reach), relative_size(to_bounds, reach)
     share = relative_size(forces * x, np.full(x.size, (sizes * reach).max()))
     return max(relative_size(forces, sizes), off, away), share
 
@@ -269,9 +293,7 @@ def _along(move, gradient, jacobian, c, equations, weights):  # type: ignore[no-
 def _moved(x, step, length, lower, upper):  # type: ignore[no-untyped-def]
     """The point after a share of a step, exactly at the bounds that it reaches."""
     found = np.minimum(np.maximum(x + length * step.move, lower), upper)
-    if length < 1.0:
-        return found
-    return np.where(step.fixed < 0.0, lower, np.where(step.fixed > 0.0, upper, found))
+    return found if length < 1.0 else _at_ends(found, step.fixed, lower, upper)
 
 
 @inner_jitable
@@ -601,7 +623,10 @@ def _matrix_of(jacobian_of: Any, hessian_of: Any, limits: Any) -> Any:
         lower, upper, args = limits(place.size, given)
         n, m, equations = place.size, y.size + z.size, y.size
         found, slopes = np.zeros((n + m, n + m)), jacobian_of(x, args)
-        found[:n, :n] = hessian_of(x, np.concatenate((y, -z)), args)
+        curvature = hessian_of(x, np.concatenate((y, -z)), args)
+        for i in range(n):
+            for j in range(n):
+                found[i, j] = curvature[i, j]
         for i in range(m):
             is_active = i < equations or z[i - equations] > 0.0
             for j in range(n):
@@ -635,7 +660,8 @@ def _check_independent(matrix, n):  # type: ignore[no-untyped-def]
     for _ in range(3):
         for j in range(n if active > 0 else 0):
             most = np.abs(rows[:, j]).max()
-            rows[:, j] /= most if most > 0.0 else 1.0
+            for i in range(active):
+                rows[i, j] /= most if most > 0.0 else 1.0
         rows = rows / _row_sizes(rows).reshape((-1, 1))
     if active > n or (active > 0 and not np.linalg.svd(rows)[1].min() > _DEPENDENT):
         raise ValueError(

@@ -194,7 +194,8 @@ def _program(full_output: bool) -> Any:
     return solver_of(_interior_point, _conditions, (plain, transposed), error, full_output)
 
 
-# Products by loops: BLAS is not for matrices without rows.
+# Products by loops: BLAS is not for matrices without rows. Assignments by loops: for the messages of those to slices
+# Numba compiles strings.
 
 
 @inner_jitable
@@ -284,7 +285,11 @@ def _interior_point(settings, P, q, A, b, G, h):  # type: ignore[no-untyped-def]
 def _bordered(hessian, A):  # type: ignore[no-untyped-def]
     n, m = A.shape[1], A.shape[0]
     found = np.zeros((n + m, n + m))
-    found[:n, :n], found[n:, :n], found[:n, n:] = hessian, A, A.T
+    for j in range(n):
+        for i in range(n):
+            found[i, j] = hessian[i, j]
+        for i in range(m):
+            found[n + i, j] = found[j, n + i] = A[i, j]
     return found
 
 
@@ -369,12 +374,15 @@ def _polished(x, y, z, s, far, hessian, q, A, b, G, h):  # type: ignore[no-untyp
     right = np.concatenate((-q, b, h[is_active]))
     found = np.linalg.lstsq(_bordered(hessian, rows), right)[0]
     near, slacks = found[:n].copy(), h - _times(G, found[:n])
-    multipliers = np.zeros(z.size)
-    multipliers[is_active] = found[n + m :]
+    multipliers, at = np.zeros(z.size), n + m
+    for i in range(z.size):
+        if is_active[i]:
+            multipliers[i] = found[at]
+            at += 1
     size = max(far, _largest(h))
     is_right = _largest(near - x) <= 1e-4 * far
     for i in range(z.size):
         is_right = is_right and slacks[i] >= -1e-8 * size and multipliers[i] >= -1e-8 * max(_largest(z), 1.0)
     if not is_right:
-        return x, y, np.where(is_active, z, 0.0)
+        return x, y, z * is_active
     return near, found[n : n + m].copy(), np.maximum(multipliers, 0.0)

@@ -151,18 +151,22 @@ def check_conditions(found, problem, low, high):
         assert slope <= 1e-6 or x[i] == low[i]
 
 
-@pytest.mark.slow
 def test_problems():
-    def solved(problem, start, low=None, high=None):
+    def solved(problem, start, low=None, high=None, rtol=1e-10):
         low = np.full(len(start), -INF) if low is None else np.array(low)
         high = np.full(len(start), INF) if high is None else np.array(high)
         given = {"equality": equations, "inequality": inequalities, "bounds": (low, high)}
-        return argmin(objective, np.array(start), problem, **given, full_output=True), low, high
+        return argmin(objective, np.array(start), problem, **given, rtol=rtol, full_output=True), low, high
 
     for problem, start, low, high, expected in PROBLEMS:
         found, low, high = solved(problem, start, low, high)
-        if problem == 26:  # the fourth power hides its minimum
-            np.testing.assert_allclose(found.x, expected, atol=1e-4)
+        if problem == 26:
+            # The Hessian is singular there, so that Newton's steps leave 2/3 of the error each. At an error of 4e-9 the
+            # fourth power is as large as the square of the rounding of the unknowns: no step to rtol=1e-10 is better.
+            np.testing.assert_allclose(found.x, expected, atol=1e-7)
+            found = solved(problem, start, rtol=1e-7)[0]
+            assert found.success
+            np.testing.assert_allclose(found.x, expected, atol=1e-6)
             continue
         assert found.success, problem
         np.testing.assert_allclose(found.x, expected, atol=5e-9, err_msg=str(problem))
@@ -205,7 +209,6 @@ def difference(value_of, h=1e-6):
     return (value_of(*moved[0]) - value_of(*moved[1])) / (2.0 * h)
 
 
-@pytest.mark.slow
 def test_reverse():
     both = irad.value_and_grad(pooled, argnums=(0, 1, 2, 3))
     gradient = both(*GIVEN)[1]
@@ -214,7 +217,6 @@ def test_reverse():
     assert slope == pytest.approx(difference(lambda *given: both(*given)[0]), rel=1e-6)
 
 
-@pytest.mark.slow
 def test_forward():
     slope = irad.jvp(pooled, GIVEN, CHANGE)[1]
     assert slope == pytest.approx(difference(lambda *given: irad.jvp(pooled, given, CHANGE)[0]), rel=1e-6)
@@ -229,7 +231,6 @@ def conditions_of(rows, fixed=()):
     return found, n
 
 
-@pytest.mark.slow
 def test_constraints_that_depend_on_each_other():
     check = njit(lambda matrix, n: _check_independent(matrix, n))
     check(*conditions_of(np.array([[1.0, 1.0], [1.0, -1.0]])))
@@ -252,3 +253,5 @@ def test_constraints_that_are_refused():
         argmin(objective, np.ones(2), 6, inequality=njit(lambda x, problem: 1j * x[0]))
     with pytest.raises(irad.SignatureError, match="a constraint of argmin returns None"):
         argmin(objective, np.ones(2), 6, inequality=njit(lambda x, problem: None))
+    with pytest.raises(irad.SignatureError, match=r"starts from .*complex128"):
+        argmin(objective, 1j * np.ones(2), 6, equality=equations)
