@@ -405,7 +405,8 @@ def doubled(value: Any) -> Any:
 @inner_overload(doubled, strict=False)
 def _doubled_typed(value: Any) -> Any:
     def of(leaf: Any) -> str:
-        return f"{leaf.text}.astype(float64)" if isinstance(leaf.type, types.Array) else f"float({leaf.text})"
+        # Numba's float() leaves a float32 as it is.
+        return f"{leaf.text}.astype(float64)" if isinstance(leaf.type, types.Array) else f"float64({leaf.text})"
 
     scope: dict[str, Any] = {"float64": np.float64}
     return written("doubled(value)", [f"return {structured(value, map(of, leaves_of(value, 'value')), scope)}"], scope)

@@ -222,6 +222,27 @@ def test_forward():
     assert slope == pytest.approx(difference(lambda *given: irad.jvp(pooled, given, CHANGE)[0]), rel=1e-6)
 
 
+@njit
+def square(x, p):
+    return (x - p) ** 2
+
+
+@njit
+def reach(x, p):
+    return p + 1.0 - x * x
+
+
+@njit
+def of_a_number(p):
+    return argmin(square, np.float32(0.5), (p,), inequality=reach)
+
+
+def test_a_number_in_single_precision():
+    assert of_a_number(3.0) == pytest.approx(2.0, rel=1e-14)
+    with pytest.raises(ValueError, match="no point that satisfies the constraints"):
+        of_a_number(-2.0)
+
+
 def conditions_of(rows, fixed=()):
     """The matrix of a derivative, for equations with these rows and unknowns at bounds."""
     n = rows.shape[1]
