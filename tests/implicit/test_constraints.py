@@ -188,7 +188,8 @@ def surface(x, p, b, r):
 
 @njit
 def rooms(x, p, b, r):
-    return r**2 - x[0] ** 2 - x[1] ** 2, x[2] + 9.0 * r
+    room = r**2 - x[0] ** 2 - x[1] ** 2
+    return room, x[2] + 9.0 * r, 2.0 * room + b - 0.8  # the last is the first once more if b is 0.8
 
 
 @njit
@@ -199,7 +200,7 @@ def pooled(p, b, r, upper):
     return found.x[0] - 2.0 * found.x[1] + 0.5 * found.x[2] + found.x[3] + found.y[0] ** 2 + 0.3 * found.z.sum()
 
 
-GIVEN = np.array([1.2, 0.9, 0.5, 2.0]), 0.8, 0.7, np.array([3.0, 3.0, 3.0, 1.1])
+GIVEN = np.array([1.2, 0.9, 0.5, 2.0]), 0.9, 0.7, np.array([3.0, 3.0, 3.0, 1.1])
 CHANGE = tuple(np.random.default_rng(4).normal(size=np.shape(each))[()] for each in GIVEN)
 
 
@@ -215,6 +216,8 @@ def test_reverse():
     assert gradient[3][3] != 0.0
     slope = sum(np.sum(one * other) for one, other in zip(gradient, CHANGE, strict=True))
     assert slope == pytest.approx(difference(lambda *given: both(*given)[0]), rel=1e-6)
+    with pytest.raises(ValueError, match="active constraints depend on each other"):
+        both(GIVEN[0], 0.8, *GIVEN[2:])
 
 
 def test_forward():
@@ -233,14 +236,57 @@ def reach(x, p):
 
 
 @njit
-def of_a_number(p):
-    return argmin(square, np.float32(0.5), (p,), inequality=reach)
+def squares(x, p):
+    return (x[0] - p) ** 2 + ((x[1] - p) ** 2).sum()
 
 
-def test_a_number_in_single_precision():
-    assert of_a_number(3.0) == pytest.approx(2.0, rel=1e-14)
+@njit
+def excess(x, p):
+    return x[0] + x[1].sum() - 1.0
+
+
+@njit
+def of_other_kinds(p):
+    number = argmin(square, np.float32(0.5), (p,), inequality=reach)
+    return number, argmin(squares, (0, np.zeros((2, 3), np.float32)), (p,), equality=excess)
+
+
+def test_unknowns_that_are_no_vectors():
+    number, (first, table) = of_other_kinds(3.0)
+    assert number == pytest.approx(2.0, rel=1e-12)
+    assert first == pytest.approx(1.0 / 7.0, rel=1e-12)
+    assert table.dtype == np.float64
+    np.testing.assert_allclose(table, np.full((2, 3), 1.0 / 7.0), rtol=1e-12)
     with pytest.raises(ValueError, match="no point that satisfies the constraints"):
-        of_a_number(-2.0)
+        of_other_kinds(-2.0)
+
+
+@njit
+def distance(x, point, radius):
+    return ((x - point) ** 2).sum()
+
+
+@njit
+def disc(x, point, radius):
+    return radius**2 - (x**2).sum()
+
+
+def test_second_derivatives():
+    """Of the point of a disc that is nearest to another point."""
+
+    @njit
+    def of_minimum(point, radius):
+        x = argmin(distance, np.zeros(2), (point, radius), inequality=disc)
+        return (x[0] - 2.0 * x[1]) ** 2
+
+    @njit
+    def of_formula(point, radius):
+        x = radius * point / np.sqrt((point**2).sum())
+        return (x[0] - 2.0 * x[1]) ** 2
+
+    given, change = (np.array([1.5, 2.0]), 1.2), (np.array([0.3, -0.7]), 0.4)
+    for found, wanted in zip(*(irad.jvp(irad.grad(f), given, change) for f in (of_minimum, of_formula)), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def conditions_of(rows, fixed=()):
