@@ -75,10 +75,7 @@ def _is_vector_of(given: Any, kinds: Any) -> bool:
 @inactive_in_irad
 @inner_njit
 def is_square(n, entries, indices, indptr):  # type: ignore[no-untyped-def]
-    """True if arrays are those of an n by n matrix in CSR with this number of entries.
-
-    The messages of `irad.sparse_linalg` have numbers, whose code takes seconds to compile.
-    """
+    """True if arrays are those of an n by n matrix in CSR with this number of entries: callers name what is not."""
     if indptr.size != n + 1 or indices.size != entries or indptr[0] < 0 or indptr[n] > entries:
         return False
     for i in range(n):

@@ -54,9 +54,15 @@ class Dense(NamedTuple):
     like: Any
 
 
-def _is_vector_of_reals(values: Any) -> bool:
+def _check_vector(values: Any, source: str, meaning: str) -> None:
     is_array = isinstance(values, types.Array) and values.ndim == 1
-    return is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)
+    if not (is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)):
+        raise SignatureError(
+            f"{source} of a differential equation returns {described(values)}",
+            "return an array of real numbers with one axis, as long as the state",
+            meaning,
+            SourceLocation.here(),
+        )
 
 
 def check_values(values: Any) -> None:
@@ -65,13 +71,7 @@ def check_values(values: Any) -> None:
 
 @inner_overload(check_values, strict=False)
 def _check_values_typed(values: Any) -> Any:
-    if not _is_vector_of_reals(values):
-        raise SignatureError(
-            f"the right-hand side of a differential equation returns {described(values)}",
-            "return an array of real numbers with one axis, as long as the state",
-            "it is the derivative of the state",
-            SourceLocation.here(),
-        )
+    _check_vector(values, "the right-hand side", "it is the derivative of the state")
     return lambda values: None
 
 
@@ -91,13 +91,7 @@ def check_effect(values: Any) -> None:
 
 @inner_overload(check_effect, strict=False)
 def _check_effect_typed(values: Any) -> Any:
-    if not _is_vector_of_reals(values):
-        raise SignatureError(
-            f"the effect of an event of a differential equation returns {described(values)}",
-            "return an array of real numbers with one axis, as long as the state",
-            "it is the state after the event",
-            SourceLocation.here(),
-        )
+    _check_vector(values, "the effect of an event", "it is the state after the event")
     return lambda values: None
 
 
